@@ -23,21 +23,14 @@ func allow(t *testing.T, server *redistest.Server) {
 // allowUser makes one of the users of ACL.md.
 func allowUser(t *testing.T, server *redistest.Server, name string) {
 	t.Helper()
-	page, err := os.ReadFile("ACL.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must(os.ReadFile("ACL.md"))(t)
 	block := regexp.MustCompile("(?s)```acl\n(ACL SETUSER " + name + " .*?)```").FindSubmatch(page)
-	if block == nil {
-		t.Fatal("ACL.md has no block of acl")
-	}
+	stop(t, block == nil, "ACL.md has no block of acl")
 	var words []any
 	for word := range strings.FieldsSeq(string(block[1])) {
 		words = append(words, word)
 	}
-	if err := server.Client(t).Do(t.Context(), words...).Err(); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, server.Client(t).Do(t.Context(), words...).Err())
 }
 
 func TestLeastPrivilegeForbidsTheRest(t *testing.T) {
@@ -138,10 +131,7 @@ func TestSettlingThatPermissionsForbid(t *testing.T) {
 // TestACLNamesEveryCommandOfTheScripts reads the sources, because no test reaches every line
 // of them as the restricted user.
 func TestACLNamesEveryCommandOfTheScripts(t *testing.T) {
-	page, err := os.ReadFile("ACL.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must(os.ReadFile("ACL.md"))(t)
 	allowed := make(map[string]bool)
 	for word := range strings.FieldsSeq(string(page)) {
 		if name, found := strings.CutPrefix(word, "+"); found {
@@ -153,9 +143,7 @@ func TestACLNamesEveryCommandOfTheScripts(t *testing.T) {
 		for _, command := range queue.Commands(dialect) {
 			text, _ := queue.Script(dialect, command, queue.DefaultNamespace)
 			for _, m := range call.FindAllStringSubmatch(text, -1) {
-				if !allowed[strings.ToLower(m[1])] {
-					t.Errorf("%s %s calls %s, which ACL.md does not allow", dialect, command, m[1])
-				}
+				never(t, !allowed[strings.ToLower(m[1])], "%s %s calls %s, which ACL.md does not allow", dialect, command, m[1])
 			}
 		}
 	}

@@ -34,14 +34,10 @@ func TestAskAndAnswer(t *testing.T) {
 		}
 		asking, enough := context.WithCancel(ctx)
 		answers, heard, err := c.Ask(asking, "a1", []byte("who?\x00\xff"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		ok(t, err)
 		equal(t, "heard by", heard, 1) // a client counts once, however many listen by it
 		other, _, err := c.Ask(asking, "a2", []byte("else"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		ok(t, err)
 		for i, questions := range []<-chan []byte{first, second} {
 			question := <-questions
 			for string(question) == probe {
@@ -94,9 +90,7 @@ func TestWhatCannotBeAskedOrAnswered(t *testing.T) {
 		t.Errorf("a long answer: %v", err)
 	}
 	answers, heard, err := c.Ask(ctx, "a", nil)
-	if err != nil || heard != 0 {
-		t.Fatalf("nobody is there: %d, %v", heard, err)
-	}
+	stop(t, err != nil || heard != 0, "nobody is there: %d, %v", heard, err)
 	ok(t, server.Client(t).Publish(ctx, "ql:oarlock:tell:a", make([]byte, queue.MaxAnswer+1)).Err())
 	ok(t, c.Answer(ctx, "a", []byte("short")))
 	equal(t, "the answer that is not too long", string(<-answers), "short")
@@ -113,10 +107,7 @@ func TestListenersShareAConnection(t *testing.T) {
 	server := redistest.Start(t)
 	c, raw := open(t, server), server.Client(t)
 	subscriptions := func() int {
-		list, err := raw.Do(t.Context(), "CLIENT", "LIST", "TYPE", "pubsub").Text()
-		if err != nil {
-			t.Fatal(err)
-		}
+		list := must(raw.Do(t.Context(), "CLIENT", "LIST", "TYPE", "pubsub").Text())(t)
 		return strings.Count(list, "\n")
 	}
 	ctx, stop := context.WithCancel(t.Context())

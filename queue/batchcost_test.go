@@ -44,9 +44,7 @@ func batchCost(b *testing.B, waiting int) {
 				for range 200 {
 					pipe.EvalSha(ctx, sha, nil, "absent")
 				}
-				if _, err := pipe.Exec(ctx); err != nil {
-					b.Fatal(err)
-				}
+				must(pipe.Exec(ctx))(b)
 			}))
 			measure := func(name string, f func()) {
 				times[name] = append(times[name], usec(ctx, b, raw, f)/batch)
@@ -59,9 +57,7 @@ func batchCost(b *testing.B, waiting int) {
 				items[i] = queue.RenewItem{JID: job.JID, Queue: job.Queue, Popped: job.Popped}
 			}
 			measure("renew", func() {
-				if _, err := worker.Renew(ctx, items); err != nil {
-					b.Fatal(err)
-				}
+				must(worker.Renew(ctx, items))(b)
 			})
 			measure("settle", func() { takeMany(ctx, b, worker, taken, 0) })
 		}
@@ -107,9 +103,7 @@ func putMany(ctx context.Context, b *testing.B, c *queue.Client, n int) {
 	for i := range puts {
 		puts[i] = queue.Put{Queue: "q", Klass: "Klass", Data: []byte(fmt.Sprintf(`{"path":"/usr/share/file-%d"}`, i))}
 	}
-	if _, err := c.PutAll(ctx, puts); err != nil {
-		b.Fatal(err)
-	}
+	must(c.PutAll(ctx, puts))(b)
 }
 
 func takeMany(ctx context.Context, b *testing.B, s *queue.Session, done []queue.Taken, n int) []queue.Taken {
@@ -118,10 +112,7 @@ func takeMany(ctx context.Context, b *testing.B, s *queue.Session, done []queue.
 	for i, job := range done {
 		settlements[i] = queue.Settlement{JID: job.JID, Queue: job.Queue, Popped: job.Popped, Action: queue.Complete}
 	}
-	reply, err := s.Exchange(ctx, settlements, queue.Take{Queues: []string{"q"}, Count: n})
-	if err != nil {
-		b.Fatal(err)
-	}
+	reply := must(s.Exchange(ctx, settlements, queue.Take{Queues: []string{"q"}, Count: n}))(b)
 	for _, r := range reply.Results {
 		if r.Err != nil {
 			b.Fatal(r.Err)

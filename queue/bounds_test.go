@@ -32,26 +32,22 @@ func newBoundsLab(t *testing.T) *boundsLab {
 
 func (l *boundsLab) put(puts ...Put) {
 	l.t.Helper()
-	results, err := l.client.PutAll(l.t.Context(), puts)
-	must0(l.t, err)
+	results := must(l.client.PutAll(l.t.Context(), puts))(l.t)
 	for _, r := range results {
-		must0(l.t, r.Err)
+		ok(l.t, r.Err)
 	}
 }
 
 // fill runs a script that makes many of something; ARGV[1] is the time.
 func (l *boundsLab) fill(script string, args ...any) {
 	l.t.Helper()
-	if err := l.lab.redis.Eval(l.t.Context(), script+" return 1", nil, append([]any{wire.Number(l.client.Now())}, args...)...).Err(); err != nil {
-		l.t.Fatal(err)
-	}
+	ok(l.t, l.lab.redis.Eval(l.t.Context(), script+" return 1", nil, append([]any{wire.Number(l.client.Now())}, args...)...).Err())
 }
 
 // many is how many members a sorted set has.
 func (l *boundsLab) many(key string) int64 {
 	l.t.Helper()
-	n, err := l.lab.redis.ZCard(l.t.Context(), key).Result()
-	must0(l.t, err)
+	n := must(l.lab.redis.ZCard(l.t.Context(), key).Result())(l.t)
 	return n
 }
 
@@ -59,10 +55,9 @@ func (l *boundsLab) many(key string) int64 {
 func (l *boundsLab) take(take Take, settlements ...Settlement) (reply Reply, commands int) {
 	l.t.Helper()
 	l.lab.redis.ConfigResetStat(l.t.Context())
-	reply, err := l.session.Exchange(l.t.Context(), settlements, take)
-	must0(l.t, err)
+	reply = must(l.session.Exchange(l.t.Context(), settlements, take))(l.t)
 	for _, r := range reply.Results {
-		must0(l.t, r.Err)
+		ok(l.t, r.Err)
 	}
 	return reply, commandsRun(l.t, l.lab)
 }
@@ -85,7 +80,7 @@ func TestJobsThatWaitForAThrottleHideNoOthers(t *testing.T) {
 		t.Run(string(order), func(t *testing.T) {
 			l := newBoundsLab(t)
 			ctx := t.Context()
-			must0(t, l.client.SetThrottle(ctx, Throttle{ID: "big", Maximum: 2}))
+			ok(t, l.client.SetThrottle(ctx, Throttle{ID: "big", Maximum: 2}))
 			puts := make([]Put, 0, 2010)
 			for range 2000 {
 				puts = append(puts, Put{Queue: "q", Klass: "big", Throttles: []string{"big"}})
@@ -105,9 +100,7 @@ func TestJobsThatWaitForAThrottleHideNoOthers(t *testing.T) {
 			if n, err := l.client.Queue(ctx, "q"); err != nil || n.Throttled != 1998 || n.Waiting != 4 {
 				t.Errorf("the queue holds %+v, %v", n, err)
 			}
-			if calls > 100 {
-				t.Errorf("that took %d calls", calls)
-			}
+			never(t, calls > 100, "that took %d calls", calls)
 		})
 	}
 }
@@ -129,9 +122,7 @@ func TestPriorityCountsAmongTheJobsThatAreDue(t *testing.T) {
 		}
 		order = append(order, reply.Jobs[0].JID)
 	}
-	if order[59] != "j12000" {
-		t.Errorf("the 60th job is %s", order[59])
-	}
+	never(t, order[59] != "j12000", "the 60th job is %s", order[59])
 	for i, jid := range order[:59] {
 		if want := fmt.Sprintf("j%d", i+1); jid != want {
 			t.Fatalf("job %d is %s, want %s: the others run in the order in which they were due", i, jid, want)
@@ -202,7 +193,7 @@ func TestATakeCostsTheSameForAnyNumberOfQueues(t *testing.T) {
 					l.put(puts...)
 				}
 				outlook, now, err := l.client.Outlook(t.Context(), names)
-				must0(t, err)
+				ok(t, err)
 				take := Take{Order: order, Count: 1}
 				for _, q := range outlook[:min(n, 32)] {
 					take.Queues, take.Heads = append(take.Queues, q.Queue), append(take.Heads, q.Oldest(now))
@@ -215,9 +206,7 @@ func TestATakeCostsTheSameForAnyNumberOfQueues(t *testing.T) {
 					t.Fatalf("took %d jobs", len(reply.Jobs))
 				}
 			}
-			if cost[100] > cost[1]*11/10 || cost[2000] > cost[1]*11/10 {
-				t.Errorf("takes of one job run this many commands, by the number of queues: %v", cost)
-			}
+			never(t, cost[100] > cost[1]*11/10 || cost[2000] > cost[1]*11/10, "takes of one job run this many commands, by the number of queues: %v", cost)
 		})
 	}
 }
@@ -234,7 +223,7 @@ func TestALookAtIdleQueuesCostsLittle(t *testing.T) {
 		t.Helper()
 		l.lab.redis.ConfigResetStat(ctx)
 		outlook, _, err := l.client.Outlook(ctx, names)
-		must0(t, err)
+		ok(t, err)
 		return outlook, commandsRun(t, l.lab)
 	}
 	if _, commands := look(); commands > len(names)/10 {
@@ -242,8 +231,8 @@ func TestALookAtIdleQueuesCostsLittle(t *testing.T) {
 	}
 	l.put(Put{Queue: "q7", JID: "waits", Klass: "K"}, Put{Queue: "q111", JID: "delayed", Klass: "K", Delay: time.Hour}, Put{Queue: "q199", JID: "taken", Klass: "K"})
 	l.take(Take{Queues: []string{"q199"}, Count: 1})
-	must0(t, l.client.Pause(ctx, "q8"))
-	must0(t, l.lab.redis.Set(ctx, "ql:q:q9-recur", "no list", 0).Err())
+	ok(t, l.client.Pause(ctx, "q8"))
+	ok(t, l.lab.redis.Set(ctx, "ql:q:q9-recur", "no list", 0).Err())
 	outlook, _ := look()
 	var told []string
 	for _, q := range outlook {
@@ -254,7 +243,7 @@ func TestALookAtIdleQueuesCostsLittle(t *testing.T) {
 	if fmt.Sprint(told) != "[q7 q8 q9 q111]" || outlook[7].Ready != 1 || !outlook[8].Paused || outlook[9].Damage == "" || outlook[111].NextDue == 0 {
 		t.Errorf("told of %v", told)
 	}
-	must0(t, l.client.Resume(ctx, "q8"))
+	ok(t, l.client.Resume(ctx, "q8"))
 	if _, commands := look(); commands > len(names)/3 {
 		t.Errorf("a look at %d queues of which four have something runs %d commands", len(names), commands)
 	}
@@ -267,23 +256,18 @@ func TestATakeTellsWhatIsLeft(t *testing.T) {
 		l.put(Put{Queue: name, JID: fmt.Sprintf("j%d", 9-i), Klass: "K"})
 	}
 	put := func(jid string) float64 {
-		f, err := l.lab.redis.HGet(t.Context(), "ql:j:"+jid, "time").Float64()
-		must0(t, err)
+		f := must(l.lab.redis.HGet(t.Context(), "ql:j:"+jid, "time").Float64())(t)
 		return f
 	}
 	second := put("j7")
 	reply, _ := l.take(Take{Queues: []string{"a", "b", "c"}, Count: 2})
-	if fmt.Sprint(reply.Left) != "[{a 0}]" || reply.More {
-		t.Errorf("left in order: %v, more: %v", reply.Left, reply.More)
-	}
+	never(t, fmt.Sprint(reply.Left) != "[{a 0}]" || reply.More, "left in order: %v, more: %v", reply.Left, reply.More)
 	reply, _ = l.take(Take{Queues: []string{"a", "c", "b"}, Heads: []float64{second + 9, second + 8, second}, Order: Oldest, Count: 1})
 	if len(reply.Jobs) != 1 || reply.Jobs[0].JID != "j7" || fmt.Sprint(reply.Left) != "[{b 0}]" {
 		t.Errorf("took %+v, and left of the oldest: %v", reply.Jobs, reply.Left)
 	}
 	reply, _ = l.take(Take{Queues: []string{"a", "b", "c"}, Order: RoundRobin, Count: 2})
-	if len(reply.Jobs) != 1 || len(reply.Left) != 3 {
-		t.Errorf("took %+v, and left in turn: %v", reply.Jobs, reply.Left)
-	}
+	never(t, len(reply.Jobs) != 1 || len(reply.Left) != 3, "took %+v, and left in turn: %v", reply.Jobs, reply.Left)
 }
 
 // mostCommands is what a call of the tests below may run.
@@ -335,9 +319,7 @@ func TestCallsAreBoundedByWhatTheyDo(t *testing.T) {
 			for _, order := range []Order{Ordered, RoundRobin, Oldest} {
 				take.Order = order
 				reply, commands := l.take(take)
-				if commands > mostCommands {
-					t.Errorf("%s: a take of %d runs %d commands", order, len(reply.Jobs), commands)
-				}
+				never(t, commands > mostCommands, "%s: a take of %d runs %d commands", order, len(reply.Jobs), commands)
 				if len(reply.Jobs) < tt.jobs && !reply.More {
 					t.Errorf("%s: took %d jobs, more: %v", order, len(reply.Jobs), reply.More)
 				}
@@ -378,21 +360,15 @@ func TestACompletionIsBoundedByWhatItDoes(t *testing.T) {
 		return Settlement{JID: jid, Queue: "q", Popped: reply.Jobs[i].Popped, Action: Complete}
 	}
 	end, commands := l.take(Take{}, settle("first"))
-	if commands > mostCommands || !end.Rest {
-		t.Errorf("to complete what all wait for runs %d commands, and leaves some: %v", commands, end.Rest)
-	}
+	never(t, commands > mostCommands || !end.Rest, "to complete what all wait for runs %d commands, and leaves some: %v", commands, end.Rest)
 	_, commands = l.take(Take{}, settle("third"))
-	if commands > mostCommands {
-		t.Errorf("to complete what holds a throttle runs %d commands", commands)
-	}
+	never(t, commands > mostCommands, "to complete what holds a throttle runs %d commands", commands)
 	if n := l.many("ql:q:s-work"); n == 0 {
 		t.Error("no job that waited for the throttle was let go")
 	}
 	// A put over the job that they waited for finishes that first.
 	before := l.many("ql:q:r-depends")
-	if before == 0 || before == size {
-		t.Errorf("%d jobs wait for one that is complete", before)
-	}
+	never(t, before == 0 || before == size, "%d jobs wait for one that is complete", before)
 	calls := 0
 	for ; end.Rest && calls < 5; calls++ {
 		if end, commands = l.take(Take{}); commands > mostCommands {
@@ -402,8 +378,7 @@ func TestACompletionIsBoundedByWhatItDoes(t *testing.T) {
 	if after := l.many("ql:q:r-depends"); after >= before {
 		t.Errorf("%d jobs wait, %d before", after, before)
 	}
-	swept, err := l.client.Sweep(ctx, []string{"q", "r"}, 50)
-	must0(t, err)
+	swept := must(l.client.Sweep(ctx, []string{"q", "r"}, 50))(t)
 	if len(swept.Broken) > 0 || l.many("ql:q:r-depends") != 0 || l.many("ql:q:r-work") != size || l.many("ql:completed") != size/2 {
 		t.Errorf("when all is done %d jobs wait for one that is complete, %d are ready, %d complete are kept; broken: %v",
 			l.many("ql:q:r-depends"), l.many("ql:q:r-work"), l.many("ql:completed"), swept.Broken)
@@ -438,20 +413,15 @@ func TestAPutWaitsForThoseWhoWaitForTheJobBefore(t *testing.T) {
 			l.put(puts...)
 			reply, _ := l.take(Take{Queues: []string{"q"}, Count: 1})
 			end, _ := l.take(Take{}, Settlement{JID: "a", Queue: "q", Popped: reply.Jobs[0].Popped, Action: Complete})
-			if !end.Rest {
-				t.Fatal("all were freed at once")
-			}
-			must0(t, again())
+			stop(t, !end.Rest, "all were freed at once")
+			ok(t, again())
 			for name != "cancel, none" && end.Rest { // the rest of pruning
 				if end, _ = l.take(Take{}); end.Rest {
 					t.Fatal("some still wait")
 				}
 			}
-			counts, err := l.client.Queue(ctx, "r")
-			must0(t, err)
-			if name != "cancel, none" && (counts.Depends != 0 || counts.Waiting != 200) {
-				t.Errorf("of those who waited: %+v", counts)
-			}
+			counts := must(l.client.Queue(ctx, "r"))(t)
+			never(t, name != "cancel, none" && (counts.Depends != 0 || counts.Waiting != 200), "of those who waited: %+v", counts)
 		})
 	}
 }
@@ -468,7 +438,7 @@ func TestTakesBesideParkedJobs(t *testing.T) {
 			if ruled {
 				_, err := l.client.InstallRules(ctx, "", NewRules{Doc: "{}", Queues: []RuledQueue{{Queue: "q", Rules: `{"shape":"a","throttles":["erp"]}`}},
 					Throttles: []RuledThrottle{{Name: "erp", Rules: `{"limit":1000,"patience":60}`, Limit: 1000}}})
-				must0(t, err)
+				ok(t, err)
 			}
 			measure := func() (counts [3]int, took time.Duration) {
 				t.Helper()
@@ -481,14 +451,12 @@ func TestTakesBesideParkedJobs(t *testing.T) {
 				reply, commands := l.take(Take{Queues: []string{"q"}, Count: 50})
 				counts[0] = commands
 				settlements := done(reply.Jobs...)
-				if len(settlements) != 50 {
-					t.Fatalf("took %d jobs of 50", len(settlements))
-				}
+				stop(t, len(settlements) != 50, "took %d jobs of 50", len(settlements))
 				_, counts[1] = l.take(Take{}, settlements...)
 				took = time.Since(began)
 				l.lab.redis.ConfigResetStat(ctx)
 				_, _, err := l.client.Outlook(ctx, []string{"q"})
-				must0(t, err)
+				ok(t, err)
 				counts[2] = commandsRun(t, l.lab)
 				return counts, took
 			}
@@ -504,10 +472,17 @@ func TestTakesBesideParkedJobs(t *testing.T) {
 				t.Fatalf("%d are parked", n)
 			}
 			many, late := measure()
-			if few != many {
-				t.Errorf("beside one parked job a take, its settlements and a look run %v commands, beside %d %v", few, parked, many)
-			}
+			never(t, few != many, "beside one parked job a take, its settlements and a look run %v commands, beside %d %v", few, parked, many)
 			t.Logf("50 jobs taken and settled in %v beside one parked job, in %v beside %d", soon, late, parked)
 		})
+	}
+}
+
+func TestLongestData(t *testing.T) {
+	if err := checkLength(MaxData); err != nil {
+		t.Error(err)
+	}
+	if err := checkLength(MaxData + 1<<20); err == nil || !strings.Contains(err.Error(), "513 MiB long; Redis takes 512 MiB at most") {
+		t.Errorf("err = %v", err)
 	}
 }

@@ -56,9 +56,7 @@ func TestPutsOfAClassWhoseCorrelationLives(t *testing.T) {
 		}
 		first := put("Pay", `{"id":"17"}`)
 		second := put("Pay", `{"id":"17"}`)
-		if !second.Held || !second.Existed || second.JID != first.JID || second.State != "waiting" || second.Err != nil {
-			t.Errorf("the second: %+v", second)
-		}
+		never(t, !second.Held || !second.Existed || second.JID != first.JID || second.State != "waiting" || second.Err != nil, "the second: %+v", second)
 		if jid, err := c.Put(ctx, queue.Put{Queue: "q", Klass: "Pay", Correlation: "17"}); err != nil || jid != first.JID {
 			t.Errorf("named by the put: %s, %v", jid, err)
 		}
@@ -104,13 +102,9 @@ func TestPutsOfClassesByOthers(t *testing.T) {
 	}
 	reply := must(s.Exchange(ctx, []queue.Settlement{{JID: taken.Jobs[0].JID, Queue: "q", Action: queue.Complete, Popped: taken.Jobs[0].Popped, Puts: puts}}, queue.Take{}))(t)
 	results := reply.Results[0].Puts
-	if len(results) != 4 || results[0].Held || results[1].Held || results[2].JID != results[0].JID || results[3].JID != results[1].JID {
-		t.Fatalf("%+v", results)
-	}
+	stop(t, len(results) != 4 || results[0].Held || results[1].Held || results[2].JID != results[0].JID || results[3].JID != results[1].JID, "%+v", results)
 	job := must(c.Get(ctx, results[0].JID))(t)
-	if job.Retries != 2 || job.Kept.Correlation != "order 0" || job.Kept.Timeout != 0*time.Second {
-		t.Errorf("%+v", job)
-	}
+	never(t, job.Retries != 2 || job.Kept.Correlation != "order 0" || job.Kept.Timeout != 0*time.Second, "%+v", job)
 }
 
 // What somebody damaged does not keep jobs from being put, and is told.

@@ -46,9 +46,7 @@ func TestPurge(t *testing.T) {
 	raw := server.Client(t)
 	for _, key := range raw.Keys(t.Context(), "*").Val() {
 		for _, jid := range rest[:6] {
-			if strings.Contains(key, ":"+jid) {
-				t.Errorf("%s is left", key)
-			}
+			never(t, strings.Contains(key, ":"+jid), "%s is left", key)
 		}
 	}
 	if left := raw.ZRange(t.Context(), "ql:t:red", 0, -1).Val(); !slices.Equal(left, []string{"failed"}) {
@@ -173,9 +171,7 @@ func TestClearNeverHoldsRedisForLong(t *testing.T) {
 		for i := range puts {
 			puts[i] = queue.Put{Queue: "q", Klass: "K", Tags: []string{"red"}}
 		}
-		if _, err := c.PutAll(t.Context(), puts); err != nil {
-			t.Fatal(err)
-		}
+		must(c.PutAll(t.Context(), puts))(t)
 	}
 	for _, to := range []string{"other", ""} {
 		from := map[bool]string{true: "q", false: "other"}[to != ""]
@@ -192,9 +188,7 @@ func TestClearNeverHoldsRedisForLong(t *testing.T) {
 		}
 		usec := infoNumber(raw.Info(t.Context(), "commandstats").Val(), "cmdstat_evalsha:", "usec_per_call=")
 		t.Logf("%d jobs of %s to %q in %v, %d calls of %.0f µs; longest above 2 ms: %d µs, of %d", jobs, from, to, time.Since(began), calls, usec, longest, len(slow))
-		if calls < jobs/100 || usec > 20_000 {
-			t.Errorf("%d calls of %.0f µs", calls, usec)
-		}
+		never(t, calls < jobs/100 || usec > 20_000, "%d calls of %.0f µs", calls, usec)
 	}
 }
 

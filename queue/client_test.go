@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"oarlock/internal/embedded"
 	"oarlock/internal/redistest"
 	"oarlock/queue"
@@ -23,10 +25,7 @@ func onServers(t *testing.T, real *redistest.Server, test func(t *testing.T, c *
 	queue.Beside(t)
 	t.Run("redis", func(t *testing.T) { test(t, open(t, real)) })
 	t.Run("embedded", func(t *testing.T) {
-		s, err := embedded.Start("127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		s := must(embedded.Start("127.0.0.1:0"))(t)
 		t.Cleanup(func() { s.Close() })
 		test(t, openURL(t, s.URL()))
 	})
@@ -43,8 +42,8 @@ func onEachUser(t *testing.T, test func(t *testing.T, c *queue.Client)) {
 }
 
 // must passes a value on if there is no error.
-func must[T any](v T, err error) func(*testing.T) T {
-	return func(t *testing.T) T {
+func must[T any](v T, err error) func(testing.TB) T {
+	return func(t testing.TB) T {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)
@@ -53,10 +52,26 @@ func must[T any](v T, err error) func(*testing.T) T {
 	}
 }
 
-func ok(t *testing.T, err error) {
+func ok(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// never notes a failure, and what it is, where something is so that must not be.
+func never(t testing.TB, is bool, what string, args ...any) {
+	t.Helper()
+	if is {
+		t.Errorf(what, args...)
+	}
+}
+
+// stop ends a test where something is so that must not be, and says what.
+func stop(t testing.TB, is bool, what string, args ...any) {
+	t.Helper()
+	if is {
+		t.Fatalf(what, args...)
 	}
 }
 
@@ -89,9 +104,7 @@ func TestJobsAreReadAsTheyWerePut(t *testing.T) {
 		equal(t, "history", []string{job.History[0].What, job.History[0].Queue}, []string{"put", "q"})
 
 		_, err := c.Get(ctx, "nobody")
-		if !errors.Is(err, queue.ErrNoJob) {
-			t.Errorf("an unknown job: %v", err)
-		}
+		never(t, !errors.Is(err, queue.ErrNoJob), "an unknown job: %v", err)
 		jobs := must(c.GetMany(ctx, "nobody", "parent"))(t)
 		equal(t, "many", len(jobs), 1)
 		equal(t, "dependents", jobs[0].Dependents, []string{"child"})
@@ -279,9 +292,7 @@ func TestRecurringJobs(t *testing.T) {
 		}
 		reply := must(session(t, c, "w").Exchange(ctx, nil, queue.Take{Queues: []string{"q"}, Count: 5}))(t)
 		equal(t, "copies", reply.Jobs[0].JID, "r-1")
-		if reply.NextDue < reply.Now+50 || reply.NextDue > reply.Now+60 {
-			t.Errorf("next due at %f, now it is %f", reply.NextDue, reply.Now)
-		}
+		never(t, reply.NextDue < reply.Now+50 || reply.NextDue > reply.Now+60, "next due at %f, now it is %f", reply.NextDue, reply.Now)
 		ok(t, c.UpdateRecurring(ctx, jid, queue.RecurringChange{Queue: ptr("other"), Interval: ptr(time.Hour), Data: []byte("[1]"), Retries: ptr(4)}))
 		r = must(c.Recurring(ctx, jid))(t)
 		equal(t, "changed", fmt.Sprint(r.Queue, string(r.Data), r.Interval, r.Retries, r.Count), "other[1]1h0m0s 4 1")
@@ -348,10 +359,7 @@ func awaitSubscribers(t *testing.T, c *queue.Client, channels ...string) {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for range tick.C {
-		counts, err := c.Redis().PubSubNumSub(t.Context(), channels...).Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		counts := must(c.Redis().PubSubNumSub(t.Context(), channels...).Result())(t)
 		if !slices.ContainsFunc(channels, func(name string) bool { return counts[name] == 0 }) {
 			return
 		}
@@ -382,9 +390,7 @@ func TestQueuesWithADamagedOne(t *testing.T) {
 		ok(t, c.Redis().Del(t.Context(), "ql:q:bad-work").Err())
 		ok(t, c.Redis().Set(t.Context(), "ql:q:bad-work", "z", 0).Err())
 		for _, q := range must(c.Queues(t.Context()))(t) {
-			if q.Name == "good" && (q.Waiting != 1 || q.Damage != "") || q.Name == "bad" && q.Damage == "" {
-				t.Errorf("counted %+v", q)
-			}
+			never(t, q.Name == "good" && (q.Waiting != 1 || q.Damage != "") || q.Name == "bad" && q.Damage == "", "counted %+v", q)
 		}
 	})
 }
@@ -403,9 +409,7 @@ func TestADamagedJobIsShown(t *testing.T) {
 					ok(t, c.Redis().HSet(ctx, "ql:j:bad", field, value).Err())
 				}
 				for how, jobs := range map[string][]queue.Job{"get": must(c.GetMany(ctx, "bad", "good"))(t), "peek": must(c.Peek(ctx, "q", 0, 9))(t)} {
-					if len(jobs) != 2 {
-						t.Fatalf("%s %q: %s shows %d jobs", field, value, how, len(jobs))
-					}
+					stop(t, len(jobs) != 2, "%s %q: %s shows %d jobs", field, value, how, len(jobs))
 					for _, job := range jobs {
 						if job.JID == "good" && (job.Klass != "K" || job.Damage != "") || job.JID == "bad" && field != "data" && string(job.Data) != "{}" {
 							t.Errorf("%s %q: %s shows %+v", field, value, how, job)
@@ -429,9 +433,7 @@ func TestBeforePut(t *testing.T) {
 		p.Tags = append(slices.Clone(p.Tags), "seen")
 		return nil
 	}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	ok(t, err)
 	defer c.Close()
 	puts := []queue.Put{{Queue: "q", JID: "a", Klass: "K", Tags: []string{"x"}}, {Queue: "q", JID: "b", Klass: "Bad"}, {Queue: "q", JID: "c", Klass: "K"}}
 	results, err := c.PutAll(t.Context(), puts)
@@ -449,4 +451,58 @@ func TestBeforePut(t *testing.T) {
 	if _, err := c.Get(t.Context(), "b"); !errors.Is(err, queue.ErrNoJob) {
 		t.Errorf("there is a refused job (%v)", err)
 	}
+}
+
+// fresh returns a client of an empty key space.
+func fresh(t testing.TB) *queue.Client {
+	t.Helper()
+	return open(t, redistest.Shared(t))
+}
+
+// private ends a test of what concerns a whole server which others use, too.
+func private(t testing.TB, c *queue.Client) {
+	t.Helper()
+	if one, is := c.Redis().(*redis.Client); is && one.Options().DB > 0 {
+		t.Fatal("other tests use this server, too")
+	}
+}
+
+// open returns a client of a server.
+func open(t testing.TB, s *redistest.Server) *queue.Client {
+	t.Helper()
+	return openURL(t, s.URL)
+}
+
+func openURL(t testing.TB, url string) *queue.Client {
+	t.Helper()
+	queue.Beside(t)
+	c, err := queue.Open(t.Context(), queue.Options{URL: url, ReadTimeout: 30 * time.Second}) // the machine may be busy
+	ok(t, err)
+	t.Cleanup(func() { c.Close() })
+	return c
+}
+
+func session(t testing.TB, c *queue.Client, worker string) *queue.Session {
+	t.Helper()
+	s := c.Session(worker)
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func TestJobGoesThroughPutTakeRenewSettle(t *testing.T) {
+	c, ctx := fresh(t), t.Context()
+	s := session(t, c, "w1")
+	payload := []byte(`{"a":[],"n":9007199254740993,"s":"\u00e9\/"}`)
+	jid := must(c.Put(ctx, queue.Put{Queue: "q", Klass: "K", Data: payload, Tags: []string{"x"}}))(t)
+	reply := must(s.Exchange(ctx, nil, queue.Take{Queues: []string{"q"}, Count: 5}))(t)
+	stop(t, len(reply.Jobs) != 1, "took %+v, want one job", reply)
+	job := reply.Jobs[0]
+	if job.JID != jid || job.Klass != "K" || string(job.Data) != string(payload) || fmt.Sprint(job.Tags) != "[x]" ||
+		job.Retries != 5 || job.Remaining != 5 || job.Expires != job.Popped+60 {
+		t.Errorf("took %+v", job)
+	}
+	renewed, err := s.Renew(ctx, []queue.RenewItem{{JID: jid, Queue: "q", Popped: job.Popped}})
+	never(t, err != nil || renewed[0].Err != nil || renewed[0].Expires <= job.Expires, "renewed %+v, %v", renewed, err)
+	reply, err = s.Exchange(ctx, []queue.Settlement{{JID: jid, Queue: "q", Popped: job.Popped, Action: queue.Complete}}, queue.Take{})
+	never(t, err != nil || reply.Results[0].Err != nil || reply.Results[0].State != "complete", "settled %+v, %v", reply, err)
 }

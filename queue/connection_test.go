@@ -10,13 +10,16 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"log/slog"
 	"math/big"
 	"net"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -136,9 +139,7 @@ func TestPutWithoutAnAnswer(t *testing.T) {
 	// Named by the caller: it may have been put, and only the caller knows if it may be again.
 	proxy.Drop(1, "evalsha", 1)
 	_, err := c.Put(ctx, queue.Put{Queue: "q", JID: "j", Klass: "K"})
-	if !errors.Is(err, queue.ErrDoubt) {
-		t.Errorf("a put without an answer: %v", err)
-	}
+	never(t, !errors.Is(err, queue.ErrDoubt), "a put without an answer: %v", err)
 	proxy.Drop(0, "", 0)
 	results := must(c.PutAll(ctx, []queue.Put{{Queue: "q", JID: "j", Klass: "K", IfExists: queue.Never}}))(t)
 	equal(t, "once more", results, []queue.PutResult{{JID: "j", Existed: true, State: "waiting"}})
@@ -214,4 +215,128 @@ func selfSigned(t *testing.T, dir string) (certFile, keyFile string) {
 	ok(t, os.WriteFile(certFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert}), 0o600))
 	ok(t, os.WriteFile(keyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), 0o600))
 	return certFile, keyFile
+}
+
+// TestOutOfMemory fills the server: what ends a job and what keeps its lock still works,
+// what begins one does not.
+func TestOutOfMemory(t *testing.T) {
+	server := redistest.Start(t)
+	c, ctx, raw := open(t, server), t.Context(), server.Client(t)
+	s := session(t, c, "w")
+	for range 5 {
+		putAll(t, c, queue.Put{Queue: "q", Klass: "K", Retries: ptr(0)})
+	}
+	reply, _ := take(t, s, queue.Take{Queues: []string{"q"}, Count: 4})
+	ok(t, raw.ConfigSet(ctx, "maxmemory", "1").Err())
+
+	_, err := s.Exchange(ctx, nil, queue.Take{Queues: []string{"q"}, Count: 1})
+	if !errors.Is(err, queue.ErrAway) || queue.Class(err) != queue.Memory {
+		t.Errorf("a take: %v (%v)", err, queue.Class(err))
+	}
+	if _, err := c.Put(ctx, queue.Put{Queue: "q", Klass: "K"}); queue.Class(err) != queue.Memory {
+		t.Errorf("a put: %v", err)
+	}
+	var items []queue.RenewItem
+	for _, job := range reply.Jobs {
+		items = append(items, queue.RenewItem{JID: job.JID, Queue: "q", Popped: job.Popped, Checkpoint: []byte(`"here"`)})
+	}
+	renewals := must(s.Renew(ctx, items))(t)
+	for i, r := range renewals {
+		never(t, r.Err != nil || r.Expires <= reply.Jobs[i].Expires, "a renewal: until %v, %v", r.Expires, r.Err)
+	}
+	if _, err := c.Heartbeat(ctx, reply.Jobs[0].JID, "w"); err != nil {
+		t.Errorf("a heartbeat: %v", err)
+	}
+	for i, settlement := range []queue.Settlement{
+		{Action: queue.Complete},
+		{Action: queue.Fail, Group: "g", Message: "m"},
+		{Action: queue.Retry},
+		{Action: queue.Release, Counter: queue.CountCrash, MaxCrashes: 3},
+	} {
+		if r := settle(t, s, reply.Jobs[i], settlement); r.Err != nil {
+			t.Errorf("%s: %v", settlement.Action, r.Err)
+		}
+	}
+}
+
+// Every command is told with what came of it: one that was answered, and one that found Redis away.
+func TestCallsAreTold(t *testing.T) {
+	server := redistest.Start(t)
+	var mu sync.Mutex
+	var told []string
+	c, err := queue.Open(t.Context(), queue.Options{URL: server.URL, OnCall: func(command string, took time.Duration, class queue.ErrorClass) {
+		mu.Lock()
+		defer mu.Unlock()
+		never(t, took <= 0 || took > time.Minute, "%s took %v", command, took)
+		told = append(told, fmt.Sprint(command, " ", class))
+	}})
+	ok(t, err)
+	t.Cleanup(func() { c.Close() })
+	since := func() []string {
+		mu.Lock()
+		defer mu.Unlock()
+		defer func() { told = nil }()
+		return slices.Clone(told)
+	}
+	ctx := context.Background()
+	s := c.Session("w")
+	must(c.Put(ctx, queue.Put{Queue: "q", Klass: "K"}))(t)
+	must(s.Exchange(ctx, nil, queue.Take{Queues: []string{"q"}, Count: 1}))(t)
+	first := slices.Compact(since()) // the clock is measured several times at first
+	equal(t, "what was told", first, []string{"time success", "put success", "exchange success"})
+	renewed := must(s.Renew(ctx, []queue.RenewItem{{JID: "none", Queue: "q"}}))(t)
+	never(t, renewed[0].Err == nil, "a lock was renewed that is none")
+	server.Stop()
+	if err := c.Ping(ctx); !errors.Is(err, queue.ErrAway) {
+		t.Errorf("a Redis that is gone answers %v", err)
+	}
+	if got := since(); got[len(got)-1] != "time unreachable" || !slices.Contains(got, "renew success") {
+		t.Errorf("told was %v", got)
+	}
+}
+
+// Writable finds out each way in which a Redis that answers takes no writes, and writes nothing.
+func TestWritable(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "data")
+	ok(t, os.Mkdir(data, 0o755))
+	c, ctx := open(t, redistest.Start(t, "--dir", data, "--save", "3600 1", "--appendonly", "no")), t.Context()
+	do := func(words ...any) error { return c.Redis().Do(ctx, words...).Err() }
+	is := func(what string, want queue.ErrorClass) {
+		t.Helper()
+		if err := c.Writable(ctx); queue.Class(err) != want {
+			t.Errorf("%s: %v (%v), want class %v", what, err, queue.Class(err), want)
+		}
+	}
+	is("as it is", queue.Success)
+	for _, tt := range []struct {
+		what       string
+		begin, end []any
+		want       queue.ErrorClass
+	}{
+		{"a replica", []any{"REPLICAOF", "127.0.0.1", "1"}, []any{"REPLICAOF", "NO", "ONE"}, queue.ReadOnly},
+		{"too few replicas", []any{"CONFIG", "SET", "min-replicas-to-write", "1"}, []any{"CONFIG", "SET", "min-replicas-to-write", "0"}, queue.Disk},
+		{"no memory", []any{"CONFIG", "SET", "maxmemory", "1"}, []any{"CONFIG", "SET", "maxmemory", "0"}, queue.Memory},
+	} {
+		ok(t, do(tt.begin...))
+		is(tt.what, tt.want)
+		ok(t, do(tt.end...))
+		is("after "+tt.what, queue.Success)
+	}
+	if n, err := c.Redis().DBSize(ctx).Result(); err != nil || n != 0 {
+		t.Errorf("%d keys were written, %v", n, err)
+	}
+	ok(t, os.RemoveAll(data))
+	ok(t, do("BGSAVE"))
+	for end := time.Now().Add(time.Minute); queue.Class(c.Writable(ctx)) != queue.Disk; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			is("no disk", queue.Disk)
+			break
+		}
+	}
+	if err := do("ACL", "SETUSER", "default", "-zadd"); err == nil {
+		_ = do("CONFIG", "SET", "stop-writes-on-bgsave-error", "no")
+		is("not allowed to ask", queue.Success)
+	}
+	ok(t, c.Close())
+	is("closed", queue.Unreachable)
 }

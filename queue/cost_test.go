@@ -148,9 +148,7 @@ func compareCalls(ctx context.Context, b *testing.B, raw *redis.Client, random *
 			pipe.ConfigResetStat(ctx)
 		}
 	}
-	if _, err := pipe.Exec(ctx); err != nil {
-		b.Fatal(err)
-	}
+	must(pipe.Exec(ctx))(b)
 	var total [2]float64
 	for which := range stats {
 		for _, info := range stats[which] {

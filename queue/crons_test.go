@@ -30,9 +30,7 @@ func ago(c *queue.Client, d time.Duration) time.Time {
 func makeCron(t *testing.T, c *queue.Client, cron queue.Cron, due time.Duration) queue.DueCron {
 	t.Helper()
 	ok(t, c.Ping(t.Context()))
-	if !must(c.PutCron(t.Context(), cron, queue.AnyRev, ago(c, due), queue.CronHolder{}))(t) {
-		t.Fatal("it was not put")
-	}
+	stop(t, !must(c.PutCron(t.Context(), cron, queue.AnyRev, ago(c, due), queue.CronHolder{}))(t), "it was not put")
 	return dueCron(t, c, cron.Name)
 }
 
@@ -71,9 +69,7 @@ func TestCronsAreReadAsTheyWerePut(t *testing.T) {
 	onEachUser(t, func(t *testing.T, c *queue.Client) {
 		ok(t, c.Ping(t.Context()))
 		next := ago(c, -time.Hour)
-		if !must(c.PutCron(t.Context(), nightly, "", next, queue.CronHolder{}))(t) {
-			t.Fatal("it was not put")
-		}
+		stop(t, !must(c.PutCron(t.Context(), nightly, "", next, queue.CronHolder{}))(t), "it was not put")
 		want := nightly
 		want.Next, want.Rev = float64(next.Unix()), "1"
 		equal(t, "it", must(c.Cron(t.Context(), "nightly"))(t), want)
@@ -113,13 +109,9 @@ func TestARunIsPutOnce(t *testing.T) {
 			t.Errorf("put %+v", job)
 		}
 		counts := must(c.Queues(t.Context()))(t)
-		if len(counts) != 1 || counts[0].Waiting != 1 {
-			t.Errorf("the queues are %+v", counts)
-		}
+		never(t, len(counts) != 1 || counts[0].Waiting != 1, "the queues are %+v", counts)
 		after := must(c.Cron(t.Context(), "nightly"))(t)
-		if after.Runs != 1 || after.LastJID != job.JID || int64(after.Last) != d.Due.Unix() {
-			t.Errorf("it is now %+v", after)
-		}
+		never(t, after.Runs != 1 || after.LastJID != job.JID || int64(after.Last) != d.Due.Unix(), "it is now %+v", after)
 		// A run whose reply was lost is asked for again; the job is there, complete by now, and stays so.
 		reply, _ := take(t, session(t, c, "w"), queue.Take{Queues: []string{"reports"}, Count: 1})
 		settle(t, session(t, c, "w"), reply.Jobs[0], queue.Settlement{Action: queue.Complete})
@@ -152,9 +144,7 @@ func TestOverlap(t *testing.T) {
 			t.Errorf("put %+v while the last is alive", ran)
 		}
 		waits := must(c.Cron(t.Context(), "queue-one"))(t)
-		if waits.Pending == 0 {
-			t.Fatalf("nothing waits: %+v", waits)
-		}
+		stop(t, waits.Pending == 0, "nothing waits: %+v", waits)
 		reply, _ := take(t, s, queue.Take{Queues: []string{"queue-one"}, Count: 1})
 		settle(t, s, reply.Jobs[0], queue.Settlement{Action: queue.Fail, Group: "g", Message: "m"})
 		ok(t, c.Redis().ZAdd(t.Context(), "ql:oarlock:crons", redis.Z{Member: "queue-one", Score: 1}).Err())
@@ -185,9 +175,7 @@ func TestFilesAgree(t *testing.T) {
 		agree := func(who queue.CronHolder, file queue.Cron) queue.CronWord {
 			t.Helper()
 			word := must(c.AgreeCrons(t.Context(), who, []queue.Cron{file}))(t)[0]
-			if word.Word == queue.CronNew && !must(c.PutCron(t.Context(), file, word.Rev, ago(c, -time.Hour), who))(t) {
-				t.Fatal("it was not put")
-			}
+			stop(t, word.Word == queue.CronNew && !must(c.PutCron(t.Context(), file, word.Rev, ago(c, -time.Hour), who))(t), "it was not put")
 			return word.Word
 		}
 		gone := func(who string) {
@@ -227,27 +215,19 @@ func TestFilesAgree(t *testing.T) {
 func TestAPausedCronPutsNothing(t *testing.T) {
 	onEachUser(t, func(t *testing.T, c *queue.Client) {
 		d := makeCron(t, c, nightly, time.Second)
-		if must(c.PauseCron(t.Context(), "nightly", "0"))(t) || !must(c.PauseCron(t.Context(), "nightly", d.Rev))(t) {
-			t.Fatal("it is not paused")
-		}
+		stop(t, must(c.PauseCron(t.Context(), "nightly", "0"))(t) || !must(c.PauseCron(t.Context(), "nightly", d.Rev))(t), "it is not paused")
 		if ran := runCron(t, c, d, time.Second); ran.Word != "changed" {
 			t.Errorf("it ran: %+v", ran)
 		}
 		due, next, err := c.DueCrons(t.Context())
-		if err != nil || len(due) != 0 || !math.IsInf(next, 1) {
-			t.Errorf("due are %v, the next at %v: %v", due, next, err)
-		}
+		never(t, err != nil || len(due) != 0 || !math.IsInf(next, 1), "due are %v, the next at %v: %v", due, next, err)
 		// A new definition does not change that.
 		paused := must(c.Cron(t.Context(), "nightly"))(t)
 		must(c.PutCron(t.Context(), nightly, paused.Rev, ago(c, time.Second), queue.CronHolder{}))(t)
 		paused = must(c.Cron(t.Context(), "nightly"))(t)
 		due, _, _ = c.DueCrons(t.Context())
-		if !paused.Paused || len(due) != 0 {
-			t.Errorf("it is due: %+v", paused)
-		}
-		if !must(c.ResumeCron(t.Context(), "nightly", paused.Rev, ago(c, time.Second)))(t) {
-			t.Fatal("it is not resumed")
-		}
+		never(t, !paused.Paused || len(due) != 0, "it is due: %+v", paused)
+		stop(t, !must(c.ResumeCron(t.Context(), "nightly", paused.Rev, ago(c, time.Second)))(t), "it is not resumed")
 		dueCron(t, c, "nightly")
 	})
 }
@@ -270,17 +250,11 @@ func TestADamagedCronHoldsUpNoOther(t *testing.T) {
 			{DueCron: queue.DueCron{Name: "text", Rev: "1"}},
 			{DueCron: good, Times: []time.Time{good.Due}, Next: ago(c, -time.Hour)},
 		}))(t)
-		if answers[0].Word != "refused" || answers[0].Why == "" || answers[1].Word != "refused" || answers[2].Word != "ran" {
-			t.Errorf("answered %+v", answers)
-		}
+		never(t, answers[0].Word != "refused" || answers[0].Why == "" || answers[1].Word != "refused" || answers[2].Word != "ran", "answered %+v", answers)
 		due, _, err := c.DueCrons(ctx)
-		if err != nil || len(due) != 0 {
-			t.Errorf("still due: %v, %v", due, err)
-		}
+		never(t, err != nil || len(due) != 0, "still due: %v, %v", due, err)
 		for _, cron := range must(c.Crons(ctx))(t) {
-			if cron.Name == "text" && cron.Damage == "" {
-				t.Error("it does not look damaged")
-			}
+			never(t, cron.Name == "text" && cron.Damage == "", "it does not look damaged")
 		}
 	})
 }
@@ -313,17 +287,13 @@ func TestForeignClientsDoNotSeeCrons(t *testing.T) {
 	c := fresh(t)
 	makeCron(t, c, nightly, time.Hour)
 	jobs, err := c.Pop(t.Context(), "reports", "foreign", 10)
-	if err != nil || len(jobs) != 0 {
-		t.Errorf("popped %v, %v", jobs, err)
-	}
+	never(t, err != nil || len(jobs) != 0, "popped %v, %v", jobs, err)
 	if queues := must(c.Queues(t.Context()))(t); len(queues) != 0 {
 		t.Errorf("there are queues: %+v", queues)
 	}
 	keys := must(c.Redis().Keys(t.Context(), "*").Result())(t)
 	for _, key := range keys {
-		if !strings.HasPrefix(key, "ql:oarlock:") && key != "ql:workers" {
-			t.Errorf("there is %s", key)
-		}
+		never(t, !strings.HasPrefix(key, "ql:oarlock:") && key != "ql:workers", "there is %s", key)
 	}
 }
 
@@ -347,9 +317,7 @@ func TestAThousandCronsAtOnce(t *testing.T) {
 	total := 0
 	for i := range put {
 		total += put[i]
-		if most[i] > queue.CronRuns {
-			t.Errorf("%d were due at once", most[i])
-		}
+		never(t, most[i] > queue.CronRuns, "%d were due at once", most[i])
 	}
 	equal(t, "runs", total, 1000)
 	equal(t, "jobs", must(c.Queues(t.Context()))(t)[0].Waiting, 1000)
@@ -401,9 +369,7 @@ func TestCommandsOfCrons(t *testing.T) {
 				calls += n
 			}
 		}
-		if calls > most {
-			t.Errorf("%s: %d commands, at most %d are meant to be", what, calls, most)
-		}
+		never(t, calls > most, "%s: %d commands, at most %d are meant to be", what, calls, most)
 	}
 	var all []queue.Cron
 	for i := range 40 {
@@ -456,9 +422,7 @@ func TestOverlapOfRunsThatMerge(t *testing.T) {
 		}
 		now(t, c, first[0].JID)
 		all, told := runs(t, s)
-		if len(all) != 1 || all[0].JID != first[0].JID {
-			t.Fatalf("given are %+v, %q", all, told)
-		}
+		stop(t, len(all) != 1 || all[0].JID != first[0].JID, "given are %+v, %q", all, told)
 		settle(t, s, all[0], queue.Settlement{Action: queue.Complete})
 		for _, name := range []string{cron.Name, other.Name} {
 			if ran := again(name); ran.Put != 1 {

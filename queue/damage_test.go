@@ -36,9 +36,7 @@ func TestAPriorityThatIsNoNumberHoldsNobodyUp(t *testing.T) {
 		}
 		reply, jids := take(t, s, queue.Take{Queues: []string{"q"}, Count: 10})
 		equal(t, "broken", reply.Broken, nil)
-		if len(jids) != 5 {
-			t.Fatalf("took %v", jids)
-		}
+		stop(t, len(jids) != 5, "took %v", jids)
 		raw.HSet(ctx, "ql:j:bad-released", "priority", "nan")
 		reply = must(s.Exchange(ctx, []queue.Settlement{
 			{JID: "first", Queue: "q", Action: queue.Complete},
@@ -52,9 +50,7 @@ func TestAPriorityThatIsNoNumberHoldsNobodyUp(t *testing.T) {
 		}
 		for _, jid := range []string{"depends", "released", "bad-depends", "bad-released"} {
 			damage, there := got[jid]
-			if !there || strings.Contains(damage, "priority") != strings.HasPrefix(jid, "bad-") {
-				t.Errorf("%s came: %v, its damage: %q", jid, there, damage)
-			}
+			never(t, !there || strings.Contains(damage, "priority") != strings.HasPrefix(jid, "bad-"), "%s came: %v, its damage: %q", jid, there, damage)
 		}
 	})
 }
@@ -201,9 +197,7 @@ func TestADamagedJobIsMendedByPuttingItAgain(t *testing.T) {
 				equal(t, "listed as failed", c.Redis().Exists(ctx, "ql:f:g").Val(), 0)
 				if name != "cancel" {
 					reply, jids := take(t, s, queue.Take{Queues: []string{"q"}, Count: 1})
-					if len(jids) != 1 || reply.Jobs[0].Damage != "" {
-						t.Errorf("%s, with junk for %s: took %+v", name, field, reply.Jobs)
-					}
+					never(t, len(jids) != 1 || reply.Jobs[0].Damage != "", "%s, with junk for %s: took %+v", name, field, reply.Jobs)
 				}
 				c.Redis().FlushDB(ctx)
 			}
@@ -271,8 +265,7 @@ func TestABrokenLaneHoldsUpNobodyElse(t *testing.T) {
 		}
 		equal(t, "left out", left, []string{"later0", "now"})
 		raw.ZAdd(ctx, "ql:q:q-work", redis.Z{Score: 1, Member: "popped"})
-		popped, err := queue.Protocol(queue.Qless).Run(ctx, raw, nil, "pop", c.Now(), "q", "f", 5).Text()
-		ok(t, err)
+		popped := must(queue.Protocol(queue.Qless).Run(ctx, raw, nil, "pop", c.Now(), "q", "f", 5).Text())(t)
 		equal(t, "popped", popped, "{}")
 		reply, jids = take(t, s, queue.Take{Queues: []string{"q"}, Count: 5})
 		equal(t, "taken at once again", len(jids)+len(reply.Broken), 0)

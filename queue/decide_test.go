@@ -26,8 +26,7 @@ func (w *gateWorld) asks(planner string, others map[string]string) {
 
 func (w *gateWorld) ask(asker string) Question {
 	w.t.Helper()
-	q, err := readQuestion(w.call("decider.look", "planner", asker, "7"))
-	must0(w.t, err)
+	q := must(readQuestion(w.call("decider.look", "planner", asker, "7")))(w.t)
 	return q
 }
 
@@ -65,9 +64,7 @@ func TestACommandDecides(t *testing.T) {
 	}
 	told := w.decide(q.Number, Decision{Verdicts: []Verdict{
 		verdict("j0000", VerdictStart, 10), verdict("j0001", VerdictHold, 30), verdict("j0002", VerdictDelay, 3600), verdict("gone", VerdictStart, 10)}})
-	if !slices.Equal(told, []any{"done", "done", "done", "done", "gone"}) {
-		t.Errorf("told %v", told)
-	}
+	never(t, !slices.Equal(told, []any{"done", "done", "done", "done", "gone"}), "told %v", told)
 	if told := w.decide(q.Number, Decision{Verdicts: []Verdict{verdict("j0003", VerdictStart, 10)}}); !slices.Equal(told, []any{"else"}) {
 		t.Errorf("a question was answered twice: %v", told)
 	}
@@ -140,9 +137,7 @@ func TestWhatACommandHoldsHidesNobody(t *testing.T) {
 			w.decide(q.Number, Decision{Verdicts: verdicts})
 			w.now++
 		}
-		if len(asked) != 30 {
-			t.Errorf("of 30 jobs of %d queues it was asked about %d", queues, len(asked))
-		}
+		never(t, len(asked) != 30, "of 30 jobs of %d queues it was asked about %d", queues, len(asked))
 	}
 }
 
@@ -172,9 +167,7 @@ func TestLeaveToStartLapses(t *testing.T) {
 	w.take("w1", 1, "q")
 	w.decide(w.ask("web1").Number, Decision{Verdicts: []Verdict{verdict("j1", VerdictStart, 10)}})
 	w.tend("q")
-	if w.many("planner") != 1 {
-		t.Fatal("leave to start was taken away at once")
-	}
+	stop(t, w.many("planner") != 1, "leave to start was taken away at once")
 	w.now += 11
 	w.tend("q")
 	if n := w.many("planner"); n != 0 {
@@ -228,9 +221,7 @@ func TestWhatACommandHoldsKeepsNoPlaces(t *testing.T) {
 	w.now += 300
 	w.put(Put{JID: "other", Queue: "p", Klass: "K", Data: []byte("{}")})
 	other := w.take("w1", 1, "p", "q")
-	if len(other) != 1 {
-		t.Fatal("a job that a command holds keeps a place of erp")
-	}
+	stop(t, len(other) != 1, "a job that a command holds keeps a place of erp")
 	w.tend("q")
 	w.decide(w.ask("web1").Number, Decision{Verdicts: []Verdict{verdict("held", VerdictStart, 10)}})
 	if got := w.take("w1", 1, "q"); len(got) != 0 {
@@ -268,8 +259,6 @@ func TestACommandIsTakenAway(t *testing.T) {
 		t.Errorf("%d run when there are no rules", len(got))
 	}
 	for _, key := range w.ownKeys() {
-		if strings.HasPrefix(key, "ask") {
-			t.Errorf("%s is left", key)
-		}
+		never(t, strings.HasPrefix(key, "ask"), "%s is left", key)
 	}
 }

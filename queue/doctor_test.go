@@ -23,9 +23,7 @@ func diagnose(t testing.TB, c *queue.Client, fix bool) (found []string) {
 			found = append(found, f.Text)
 		}
 	}}
-	if err := d.Keys(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, d.Keys(t.Context()))
 	return found
 }
 
@@ -117,13 +115,9 @@ func TestDoctorMendsWhatTheOriginalLeaves(t *testing.T) {
 				t.Fatalf("%s %d: looking changed %v", dialect, seed, difference(before, after))
 			}
 			said := diagnose(t, c, true)
-			if len(said) != len(would) {
-				t.Fatalf("%s %d: would %q, did %q", dialect, seed, would, said)
-			}
+			stop(t, len(said) != len(would), "%s %d: would %q, did %q", dialect, seed, would, said)
 			for i := range said {
-				if !strings.HasPrefix(said[i], would[i]+": ") {
-					t.Errorf("%s %d: would %q, did %q", dialect, seed, would[i], said[i])
-				}
+				never(t, !strings.HasPrefix(said[i], would[i]+": "), "%s %d: would %q, did %q", dialect, seed, would[i], said[i])
 			}
 			after := l.Keys(t)
 			mended += len(said)
@@ -141,9 +135,7 @@ func TestDoctorMendsWhatTheOriginalLeaves(t *testing.T) {
 			}
 		}
 	}
-	if mended < queue.Tenth(40) {
-		t.Errorf("only %d defects in all histories", mended)
-	}
+	never(t, mended < queue.Tenth(40), "only %d defects in all histories", mended)
 }
 
 // difference lists the keys that are not the same.

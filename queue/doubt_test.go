@@ -27,9 +27,7 @@ func TestBadNetworkLosesNothing(t *testing.T) {
 			for i := range puts {
 				puts[i] = queue.Put{Queue: "q", JID: fmt.Sprintf("job-%d", i), Klass: "K"}
 			}
-			if _, err := c.PutAll(ctx, puts); err != nil {
-				t.Fatal(err)
-			}
+			must(c.PutAll(ctx, puts))(t)
 			proxy.Drop(0.05, "evalsha", 7)
 			proxy.Lose(0.05, "evalsha", 3)
 			w := &careful{t: t, ctx: ctx, session: session(t, c, "w1"), runs: make(map[string]int), batch: batch}
@@ -38,14 +36,10 @@ func TestBadNetworkLosesNothing(t *testing.T) {
 			proxy.Lose(0, "", 0)
 			t.Logf("%d requests were lost and %d replies dropped; %d takes adopted, %d settlements sent again",
 				proxy.Lost(), proxy.Dropped(), w.adopted, w.again)
-			if w.adopted == 0 || w.again == 0 {
-				t.Error("no take or no settlement was in doubt: nothing was tested")
-			}
+			never(t, w.adopted == 0 || w.again == 0, "no take or no settlement was in doubt: nothing was tested")
 
 			for _, p := range puts {
-				if w.runs[p.JID] != 1 {
-					t.Errorf("%s ran %d times", p.JID, w.runs[p.JID])
-				}
+				never(t, w.runs[p.JID] != 1, "%s ran %d times", p.JID, w.runs[p.JID])
 			}
 			raw := server.Client(t)
 			if n := raw.ZCard(ctx, "ql:completed").Val(); n != jobs {
@@ -136,27 +130,20 @@ func repeat[T any](w *careful, ask func() (T, error)) T {
 // it, and asks once the server goes on: what is found then must be final.
 func TestFenceStopsWhatIsUnderWay(t *testing.T) {
 	server := redistest.Start(t)
-	c, err := queue.Open(t.Context(), queue.Options{URL: server.URL, ReadTimeout: 50 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must(queue.Open(t.Context(), queue.Options{URL: server.URL, ReadTimeout: 50 * time.Millisecond}))(t)
 	t.Cleanup(func() { c.Close() })
 	patient := open(t, server) // for what is to be done on a machine that is busy, too
 	ctx, s, settles := t.Context(), session(t, c, "w1"), session(t, patient, "w1")
 	for round := range 20 {
 		jid := fmt.Sprintf("job-%d", round)
-		if _, err := patient.Put(ctx, queue.Put{Queue: "q", JID: jid, Klass: "K"}); err != nil {
-			t.Fatal(err)
-		}
+		must(patient.Put(ctx, queue.Put{Queue: "q", JID: jid, Klass: "K"}))(t)
 		w := &careful{t: t}
 		repeat(w, func() (queue.Reply, error) {
 			return s.Exchange(ctx, nil, queue.Take{Queues: []string{"other"}, Count: 1})
 		}) // it knows the time then
 		server.Pause()
 		_, err := s.Exchange(ctx, nil, queue.Take{Queues: []string{"q"}, Count: 1})
-		if !errors.Is(err, queue.ErrDoubt) {
-			t.Fatalf("an exchange with a frozen server: %v", err)
-		}
+		stop(t, !errors.Is(err, queue.ErrDoubt), "an exchange with a frozen server: %v", err)
 		server.Resume()
 		var held []queue.Taken
 		reply := repeat(w, func() (queue.Reply, error) { // of each that is in doubt is asked first
@@ -195,9 +182,7 @@ func TestDoubtWithoutClientKill(t *testing.T) {
 	for i := range puts {
 		puts[i] = queue.Put{Queue: "q", JID: fmt.Sprintf("job-%d", i), Klass: "K"}
 	}
-	if _, err := c.PutAll(ctx, puts); err != nil {
-		t.Fatal(err)
-	}
+	must(c.PutAll(ctx, puts))(t)
 	proxy.Drop(0.1, "evalsha", 7)
 	w := &careful{t: t, ctx: ctx, session: session(t, c, "w1"), runs: make(map[string]int), batch: 5}
 	w.work()

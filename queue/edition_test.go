@@ -31,10 +31,8 @@ func limitOf(queue string) NewRules {
 
 func (w *editionWorld) install(rules NewRules) {
 	w.t.Helper()
-	known, err := w.other.Rules(w.t.Context())
-	must0(w.t, err)
-	_, err = w.other.InstallRules(w.t.Context(), known.Version, rules)
-	must0(w.t, err)
+	known := must(w.other.Rules(w.t.Context()))(w.t)
+	must(w.other.InstallRules(w.t.Context(), known.Version, rules))(w.t)
 }
 
 // know lets him be told what rules say.
@@ -43,26 +41,22 @@ func (w *editionWorld) know() {
 	w.put(Put{Queue: "q", Klass: "K"})
 	w.end(w.take("q"))
 	now := w.c.clock.Now()
-	if w.s.beside.saysNothingOf(now, []string{"q"}) == "" || w.c.beside.saysNothingOf(now, nil) == "" {
-		w.t.Fatal("nobody has told what rules say")
-	}
+	stop(w.t, w.s.beside.saysNothingOf(now, []string{"q"}) == "" || w.c.beside.saysNothingOf(now, nil) == "", "nobody has told what rules say")
 }
 
 func (w *editionWorld) put(puts ...Put) {
 	w.t.Helper()
-	results, err := w.c.PutAll(w.t.Context(), puts)
-	must0(w.t, err)
+	results := must(w.c.PutAll(w.t.Context(), puts))(w.t)
 	for _, r := range results {
-		must0(w.t, r.Err)
+		ok(w.t, r.Err)
 	}
 }
 
 func (w *editionWorld) exchange(done []Settlement, queues ...string) []Taken {
 	w.t.Helper()
-	reply, err := w.s.Exchange(w.t.Context(), done, Take{Queues: queues, Count: 10})
-	must0(w.t, err)
+	reply := must(w.s.Exchange(w.t.Context(), done, Take{Queues: queues, Count: 10}))(w.t)
 	for _, r := range reply.Results {
-		must0(w.t, r.Err)
+		ok(w.t, r.Err)
 	}
 	return reply.Jobs
 }
@@ -139,8 +133,7 @@ func TestWhatChangesBindsTheNextCall(t *testing.T) {
 			}
 		},
 		"a queue has keys by its first put": func(t *testing.T, w *editionWorld) {
-			_, err := w.other.PutAll(t.Context(), putsOf(2, func(int) Put { return Put{Queue: "q", Klass: "K", Key: "k"} }))
-			must0(t, err)
+			must(w.other.PutAll(t.Context(), putsOf(2, func(int) Put { return Put{Queue: "q", Klass: "K", Key: "k"} })))(t)
 			w.put(Put{Queue: "q", Klass: "K", Tags: []string{"key:k"}, JID: "tagged"}) // as clients do that know no keys
 			if jobs := w.take("q"); len(jobs) != 1 {
 				t.Errorf("of one key there run %d", len(jobs))
@@ -148,8 +141,7 @@ func TestWhatChangesBindsTheNextCall(t *testing.T) {
 		},
 		"a queue has keys because a file says so": func(t *testing.T, w *editionWorld) {
 			w.put(Put{Queue: "q", Klass: "K", Tags: []string{"key:k"}}, Put{Queue: "q", Klass: "K", Tags: []string{"key:k"}})
-			_, err := w.other.SetKeyOrder(t.Context(), OrderFile{Owner: "file", Orders: []KeyOrder{{Queue: "q"}}}, AllOrders)
-			must0(t, err)
+			must(w.other.SetKeyOrder(t.Context(), OrderFile{Owner: "file", Orders: []KeyOrder{{Queue: "q"}}}, AllOrders))(t)
 			if jobs := w.take("q"); len(jobs) != 1 {
 				t.Errorf("of one key there run %d", len(jobs))
 			}
@@ -185,7 +177,7 @@ func TestWhatChangesBindsTheNextCall(t *testing.T) {
 		},
 		"a queue is paused": func(t *testing.T, w *editionWorld) {
 			w.put(three("q")...)
-			must0(t, w.other.Pause(t.Context(), "q"))
+			ok(t, w.other.Pause(t.Context(), "q"))
 			if jobs := w.take("q"); len(jobs) != 0 {
 				t.Errorf("of a paused queue there run %d", len(jobs))
 			}
@@ -194,14 +186,13 @@ func TestWhatChangesBindsTheNextCall(t *testing.T) {
 			w.put(three("q")...)
 			w.redis.SAdd(t.Context(), "ql:oarlock:needs", "more") // and ends the edition, as whoever adds a word does
 			w.redis.Del(t.Context(), w.redis.Keys(t.Context(), "ql:oarlock:edition:*").Val()...)
-			reply, err := w.s.Exchange(t.Context(), nil, Take{Queues: []string{"q"}, Count: 10})
-			must0(t, err)
+			reply := must(w.s.Exchange(t.Context(), nil, Take{Queues: []string{"q"}, Count: 10}))(t)
 			if len(reply.Jobs) != 0 || len(reply.Broken) != 1 || reply.Broken[0].Lacks() != "more" {
 				t.Errorf("it takes %d, and says %v", len(reply.Jobs), reply.Broken)
 			}
 		},
 		"all is lost, and rules come anew": func(t *testing.T, w *editionWorld) {
-			must0(t, w.redis.FlushDB(t.Context()).Err())
+			ok(t, w.redis.FlushDB(t.Context()).Err())
 			w.install(limitOf("q"))
 			w.put(three("q")...)
 			if jobs := w.take("q"); len(jobs) != 1 {
@@ -241,18 +232,14 @@ func TestATendNamesWhatHasNoName(t *testing.T) {
 	w := newEditionWorld(t)
 	names := func() []string { return w.redis.Keys(t.Context(), "ql:oarlock:edition:*").Val() }
 	before := names()
-	if len(before) != 1 {
-		t.Fatalf("there are editions %q", before)
-	}
-	_, err := w.other.Tend(t.Context(), nil, nil, 0)
-	must0(t, err)
+	stop(t, len(before) != 1, "there are editions %q", before)
+	must(w.other.Tend(t.Context(), nil, nil, 0))(t)
 	if after := names(); !slices.Equal(before, after) {
 		t.Errorf("of one that is there a tend makes %q", after)
 	}
 	w.redis.Del(t.Context(), before[0])
 	w.know()
-	_, err = w.other.Tend(t.Context(), nil, nil, 0)
-	must0(t, err)
+	must(w.other.Tend(t.Context(), nil, nil, 0))(t)
 	if after := names(); len(after) != 1 || after[0] == before[0] {
 		t.Errorf("after %q there are %q", before, after)
 	}
@@ -271,8 +258,7 @@ func TestRulesThatAreGone(t *testing.T) {
 		before := w.take("ruled")
 		w.redis.FlushDB(t.Context())
 		w.put(putsOf(3, func(int) Put { return Put{Queue: "ruled", Klass: "K"} })...)
-		reply, err := w.s.Exchange(t.Context(), done(before...), Take{Queues: []string{"ruled", "q"}, Count: 9})
-		must0(t, err)
+		reply := must(w.s.Exchange(t.Context(), done(before...), Take{Queues: []string{"ruled", "q"}, Count: 9}))(t)
 		if len(reply.Jobs) != 0 || reply.Results[0].Err == nil {
 			t.Errorf("of a queue whose rules are gone %d were taken; a job that is gone was settled: %v", len(reply.Jobs), reply.Results[0].Err)
 		}
@@ -298,7 +284,7 @@ func TestWhoHasPlacesIsForRuled(t *testing.T) {
 	c := newGateCost(t, true, nil)
 	c.fill("ordinary", 2)
 	has := c.by("exchange", nil, "ordinary", 1)
-	must0(t, c.redis.HSet(t.Context(), "ql:j:"+has[0].JID, "throttles", `["t"]`).Err())
+	ok(t, c.redis.HSet(t.Context(), "ql:j:"+has[0].JID, "throttles", `["t"]`).Err())
 	sent, puts, _ := checkSettlements(done(has...))
 	args := append(exchangeArgs("w", sent, puts, Take{Queues: []string{"ordinary"}, Count: 1}), c.takes)
 	if said := c.call("exchange", args...); c.takes == "" || said != "ruled" {

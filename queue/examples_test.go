@@ -21,10 +21,7 @@ type example struct {
 // examples reads the executable blocks of PROTOCOL.md.
 func examples(t *testing.T) []example {
 	t.Helper()
-	file, err := os.Open("PROTOCOL.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must(os.Open("PROTOCOL.md"))(t)
 	defer file.Close()
 	var found []example
 	var open *example
@@ -41,9 +38,7 @@ func examples(t *testing.T) []example {
 			open = &example{line: n + 1, dialect: line[3:]}
 		}
 	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, lines.Err())
 	return found
 }
 
@@ -51,9 +46,7 @@ func examples(t *testing.T) []example {
 func TestExamples(t *testing.T) {
 	l := newLab(t, "redis", DefaultNamespace)
 	list := examples(t)
-	if len(list) < 40 {
-		t.Fatalf("only %d examples", len(list))
-	}
+	stop(t, len(list) < 40, "only %d examples", len(list))
 	for _, ex := range list {
 		t.Run("line "+strconv.Itoa(ex.line), func(t *testing.T) { play(t, l, ex) })
 	}
@@ -85,14 +78,10 @@ func play(t *testing.T, l *lab, ex example) {
 				messages = append(messages, m[0]+" "+m[1])
 			}
 		case "=":
-			if !matches(text, reply) {
-				t.Errorf("%s\n  replied %s", where, reply)
-			}
+			never(t, !matches(text, reply), "%s\n  replied %s", where, reply)
 		case "~":
 			if text == "none" {
-				if len(messages) > 0 {
-					t.Errorf("%s\n  published %q", where, messages)
-				}
+				never(t, len(messages) > 0, "%s\n  published %q", where, messages)
 			} else if len(messages) == 0 || !matches(text, messages[0]) {
 				t.Errorf("%s\n  published %q", where, messages)
 			} else {
@@ -173,7 +162,5 @@ var shellWord = regexp.MustCompile(`'([^']*)'|"([^"]*)"|([^\s'"]+)`)
 func TestShellWords(t *testing.T) {
 	got := shellWords(`put 0 w "" 'a b' '{"x": 1}'`)
 	want := []string{"put", "0", "w", "", "a b", `{"x": 1}`}
-	if !slices.Equal(got, want) {
-		t.Errorf("shellWords = %q, want %q", got, want)
-	}
+	never(t, !slices.Equal(got, want), "shellWords = %q, want %q", got, want)
 }

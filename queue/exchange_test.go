@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -52,9 +53,7 @@ func TestAJobThatWasEvictedAfterItWasListed(t *testing.T) {
 		slices.Sort(jids)
 		equal(t, "taken", jids, []string{"b", "r-1"})
 		for _, job := range reply.Jobs {
-			if job.JID == "r-1" && (job.Queue != "q2" || job.Klass != "New") {
-				t.Errorf("took the old one: %+v", job)
-			}
+			never(t, job.JID == "r-1" && (job.Queue != "q2" || job.Klass != "New"), "took the old one: %+v", job)
 		}
 		for _, key := range []string{"ql:q:q1-work", "ql:q:q2-work"} {
 			if left := c.Redis().ZRange(t.Context(), key, 0, -1).Val(); len(left) > 0 {
@@ -82,9 +81,7 @@ func TestOrdersOfTaking(t *testing.T) {
 		_, jids = take(t, s, queue.Take{Queues: queues, Count: 4, Order: queue.Oldest})
 		equal(t, "oldest", len(jids), 4)
 		for _, jid := range []string{"a1", "b1", "a2", "b2"} {
-			if !strings.Contains(fmt.Sprint(jids), jid) {
-				t.Errorf("oldest: took %v, without %s", jids, jid)
-			}
+			never(t, !strings.Contains(fmt.Sprint(jids), jid), "oldest: took %v, without %s", jids, jid)
 		}
 		first := map[string]int{}
 		for range 60 {
@@ -99,9 +96,7 @@ func TestOrdersOfTaking(t *testing.T) {
 			first[jids[0]]++
 		}
 		for _, jid := range []string{"a1", "b1", "c1"} { // each is missed by chance once in 10¹⁰
-			if first[jid] == 0 {
-				t.Errorf("shuffled: %s was never the first: %v", jid, first)
-			}
+			never(t, first[jid] == 0, "shuffled: %s was never the first: %v", jid, first)
 		}
 		fill(t)
 		var turns []string
@@ -116,9 +111,7 @@ func TestOrdersOfTaking(t *testing.T) {
 		_, jids = take(t, s, queue.Take{Queues: queues, Count: 6, Order: queue.RoundRobin})
 		equal(t, "round-robin, all at once", len(jids), 6)
 		_, err := s.Exchange(t.Context(), nil, queue.Take{Queues: queues, Count: 1, Order: "random"})
-		if queue.Class(err) != queue.Invalid {
-			t.Errorf("an unknown order: %v", err)
-		}
+		never(t, queue.Class(err) != queue.Invalid, "an unknown order: %v", err)
 	})
 }
 
@@ -191,9 +184,7 @@ func TestTooLargeJobComesWithoutItsData(t *testing.T) {
 		putAll(t, c, queue.Put{Queue: "q", JID: "large", Klass: "K", Data: []byte(`"0123456789"`)})
 		reply, _ := take(t, s, queue.Take{Queues: []string{"q"}, Count: 1, MaxJob: 11})
 		job := reply.Jobs[0]
-		if job.Data != nil || job.Size != 12 {
-			t.Errorf("took %q of %d bytes, want no data of 12", job.Data, job.Size)
-		}
+		never(t, job.Data != nil || job.Size != 12, "took %q of %d bytes, want no data of 12", job.Data, job.Size)
 		r := settle(t, s, job, queue.Settlement{Action: queue.Fail, Group: "payload-too-large", Message: "12 bytes"})
 		equal(t, "settled", r, queue.SettleResult{State: "failed", Remaining: 5})
 	})
@@ -264,9 +255,7 @@ func TestReleaseLeavesWhatTimeoutLeaves(t *testing.T) {
 		r = settle(t, s, reply.Jobs[0], queue.Settlement{Action: queue.Release, Delay: time.Hour})
 		equal(t, "delayed", r.State, "scheduled")
 		reply, _ = take(t, s, queue.Take{Queues: []string{"q"}, Count: 1})
-		if reply.NextDue < reply.Now+3590 {
-			t.Errorf("next due at %f, now it is %f", reply.NextDue, reply.Now)
-		}
+		never(t, reply.NextDue < reply.Now+3590, "next due at %f, now it is %f", reply.NextDue, reply.Now)
 	})
 }
 
@@ -401,9 +390,7 @@ func TestRefusedSettlementsChangeNothing(t *testing.T) {
 		"release, too late": {s, with(func(s *queue.Settlement) { s.Action, s.Popped, s.Counter = queue.Release, 1, queue.CountCrash }), true},
 	} {
 		r := must(test.session.Exchange(ctx, []queue.Settlement{test.settlement}, queue.Take{}))(t).Results[0]
-		if r.Err == nil || errors.Is(r.Err, queue.ErrLockLost) != test.lost {
-			t.Errorf("%s: %+v", name, r)
-		}
+		never(t, r.Err == nil || errors.Is(r.Err, queue.ErrLockLost) != test.lost, "%s: %+v", name, r)
 	}
 	if renewed := must(s.Renew(ctx, []queue.RenewItem{{JID: "mine", Queue: "q"}, {JID: job.JID, Queue: "q", Popped: 1}}))(t); !errors.Is(renewed[0].Err, queue.ErrLockLost) || !errors.Is(renewed[1].Err, queue.ErrLockLost) {
 		t.Errorf("renewed %+v", renewed)
@@ -490,9 +477,7 @@ func TestHeldPassesOverWhatIsNoJob(t *testing.T) {
 		c.Redis().Del(ctx, "ql:j:a")
 		c.Redis().RPush(ctx, "ql:j:a", "not a hash")
 		held := must(s.Held(ctx, []string{"q"}))(t)
-		if len(held) != 1 || held[0].JID != "b" {
-			t.Errorf("held %+v; want b alone", held)
-		}
+		never(t, len(held) != 1 || held[0].JID != "b", "held %+v; want b alone", held)
 	})
 }
 
@@ -507,13 +492,101 @@ func TestHeldFindsJobsThatLeftTheWorkersSet(t *testing.T) {
 		held := must(s.Held(ctx, []string{"q"}))(t)
 		equal(t, "held", len(held), 2)
 		for _, job := range held {
-			if job.Popped != reply.Now || job.Klass != "K" || job.Queue != "q" || job.Expires <= job.Popped {
-				t.Errorf("held %+v", job)
-			}
+			never(t, job.Popped != reply.Now || job.Klass != "K" || job.Queue != "q" || job.Expires <= job.Popped, "held %+v", job)
 		}
 		equal(t, "held by another", len(must(session(t, c, "x").Held(ctx, []string{"q"}))(t)), 0)
 		resolutions := must(s.Resolve(ctx, []queue.Settlement{
 			{JID: "a", Popped: reply.Now}, {JID: "b", Popped: reply.Now - 1}, {JID: "nobody"}}))(t)
 		equal(t, "resolutions", resolutions, []queue.Resolution{queue.NotRun, queue.Took, queue.Gone})
 	})
+}
+
+// TestNeeds: who does not know all that a key space needs settles and renews what it has, and takes nothing, until the word is gone.
+func TestNeeds(t *testing.T) {
+	onEachServer(t, func(t *testing.T, c *queue.Client) {
+		keyed(t, c, "k", "a", "b")
+		keyed(t, c, "other", "c")
+		words := must(c.Needs(t.Context()))(t)
+		equal(t, "needs", words, []string{queue.NeedKeys})
+		s := session(t, c, "w")
+		reply, _ := take(t, s, queue.Take{Queues: []string{"q"}, Count: 1})
+		runs := reply.Jobs[0]
+		ok(t, c.Redis().SAdd(t.Context(), "ql:oarlock:needs", "shards", "a\nb").Err())
+		words = must(c.Needs(t.Context()))(t)
+		equal(t, "unknown", queue.Unknown(words), []string{"a\nb", "shards"})
+
+		renewed, err := s.Renew(t.Context(), []queue.RenewItem{{JID: runs.JID, Queue: "q", Popped: runs.Popped}})
+		never(t, err != nil || renewed[0].Err != nil, "renewed %+v, %v", renewed, err)
+		reply, err = s.Exchange(t.Context(), []queue.Settlement{{JID: runs.JID, Queue: "q", Popped: runs.Popped, Action: queue.Complete}}, queue.Take{Queues: []string{"q"}, Count: 3})
+		ok(t, err)
+		if len(reply.Jobs) > 0 || reply.Results[0].Err != nil || len(reply.Broken) != 1 || reply.Broken[0].Lacks() == "" {
+			t.Errorf("settled as %+v, took %+v, left out %+v", reply.Results, reply.Jobs, reply.Broken)
+		}
+		looks, _, err := c.Outlook(t.Context(), []string{"q", "none"})
+		ok(t, err)
+		never(t, looks[0].Lacks() == "" || looks[0].Ready != 2 || looks[1].Lacks() == "" || looks[1].Ready != 0, "the outlook is %+v", looks)
+		ok(t, c.Unneed(t.Context(), "shards", "a\nb"))
+		if reply, _ := take(t, s, queue.Take{Queues: []string{"q"}, Count: 3}); len(reply.Jobs) != 2 {
+			t.Errorf("when the words are gone took %+v", reply.Jobs)
+		}
+	})
+}
+
+// TestLocksOfAnySetting sets heartbeat to what any client may write, and looks at how long our
+// commands lock by it.
+func TestLocksOfAnySetting(t *testing.T) {
+	const month = 30 * 86400
+	c, ctx := fresh(t), t.Context()
+	s := session(t, c, "w")
+	for value, want := range map[string]float64{
+		"0": 1, "-5": 1, "0.01": 1, "1": 1, "60": 60, "2.5": 2.5, "1e15": month, "1e300": month, "inf": 60, "nan": 60, "banana": 60, "": 60,
+	} {
+		for _, setting := range []string{"heartbeat", "q-heartbeat"} {
+			ok(t, c.Redis().Del(ctx, "ql:config").Err())
+			ok(t, c.Set(ctx, setting, value))
+			putAll(t, c, queue.Put{Queue: "q", JID: "j", Klass: "K"})
+			reply, _ := take(t, s, queue.Take{Queues: []string{"q"}, Count: 1})
+			if lock := reply.Jobs[0].Expires - reply.Now; math.Abs(lock-want) > 1e-3 {
+				t.Errorf("%s %q: taken for %v s, want %v", setting, value, lock, want)
+			}
+			before := c.Now()
+			renewed := must(s.Renew(ctx, []queue.RenewItem{{JID: "j", Queue: "q", Popped: reply.Jobs[0].Popped}}))(t)
+			if lock := renewed[0].Expires - before; lock < want-1e-3 || lock > want+5 {
+				t.Errorf("%s %q: renewed for %v s, want %v", setting, value, lock, want)
+			}
+		}
+	}
+}
+
+// TestOddSettings looks at what is said of settings out of their bounds.
+func TestOddSettings(t *testing.T) {
+	c, ctx := fresh(t), t.Context()
+	for _, fine := range [][2]string{
+		{"heartbeat", "30"}, {"grace-period", "0"}, {"jobs-history", "31536000000"}, {"max-job-history", "0"},
+		{"application", "banana"}, {"mine", "-5"}, {"q-max-concurrency", "0"},
+	} {
+		ok(t, c.Set(ctx, fine[0], fine[1]))
+	}
+	equal(t, "odd settings", len(must(c.OddSettings(ctx))(t)), 0)
+	ok(t, c.Set(ctx, "heartbeat", "banana"))
+	ok(t, c.Set(ctx, "mail-heartbeat", "1e300"))
+	ok(t, c.Set(ctx, "grace-period", "-1"))
+	equal(t, "odd settings", fmt.Sprint(must(c.OddSettings(ctx))(t)), fmt.Sprint([]string{
+		"grace-period is -1, and must be from 0 to 2592000; 0 is used", `heartbeat is "banana", no number; 60 is used`,
+		"mail-heartbeat is 1e300, and must be from 1 to 2592000; 2592000 is used",
+	}))
+}
+
+func TestDuration(t *testing.T) {
+	for seconds, want := range map[float64]time.Duration{0: 0, 1.5: 1500 * time.Millisecond, -2: -2 * time.Second} {
+		equal(t, "duration", queue.Duration(seconds), want)
+	}
+	for _, absurd := range []float64{1e10, 1e19, 1e300, math.Inf(1), math.NaN()} {
+		if d := queue.Duration(absurd); d < 99*365*24*time.Hour || d+d < d {
+			t.Errorf("%v s are %v", absurd, d)
+		}
+	}
+	if d := queue.Duration(-1e300); d >= 0 {
+		t.Errorf("-1e300 s are %v", d)
+	}
 }

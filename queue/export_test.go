@@ -40,9 +40,7 @@ func (l RandomLab) Dialects() []Dialect { return []Dialect{Qless, Reqless, both}
 func (l RandomLab) Play(t *testing.T, dialect Dialect, seed uint64, length int,
 	sound func(call []string, field func(jid, name string) string) bool, then func(calls fmt.Stringer)) {
 	t.Helper()
-	if err := l.redis.FlushDB(t.Context()).Err(); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, l.redis.FlushDB(t.Context()).Err())
 	m := newModel(dialect)
 	shared := dialect
 	if m.both {
@@ -76,32 +74,33 @@ func (l RandomLab) Keys(t *testing.T) map[string]string {
 // PlayKeys empties the database and plays a random program of jobs with keys from a seed, beginning now: 0 by our scripts alone, 1 beside
 // clients that know no keys. After each step it calls then with the program so far; what is left is drained at the end.
 func (l RandomLab) PlayKeys(t *testing.T, c *Client, mix int, seed uint64, steps int, then func(program []string)) {
-	t.Helper()
 	w := newTurnsWorld(t, l.lab, turnsMix(mix), seed, unchanged)
 	w.now = c.Now()
-	w.then = func() { then(w.log) }
-	if wrong := w.play(steps); wrong != "" {
-		t.Fatalf("seed %d: %s", seed, wrong)
-	}
+	mustPlay(t, seed, steps, told{w, then})
 }
 
 // PlayMerges is as PlayKeys, of puts that merge; it knows no mixes.
 func (l RandomLab) PlayMerges(t *testing.T, c *Client, _ int, seed uint64, steps int, then func(program []string)) {
-	t.Helper()
 	w := newMergeWorld(t, l.lab, seed, unchanged)
 	w.now = c.Now()
-	w.then = func() { then(w.log) }
-	if wrong := w.play(steps); wrong != "" {
-		t.Fatalf("seed %d: %s", seed, wrong)
-	}
+	mustPlay(t, seed, steps, told{w, then})
 }
 
 // PlayAll is as PlayKeys, of all that the rules know of, too.
 func (l RandomLab) PlayAll(t *testing.T, c *Client, mix int, seed uint64, steps int, then func(program []string)) {
-	t.Helper()
 	w := newJointWorld(t, l.lab, c, turnsMix(mix), seed, unchanged)
 	w.now = c.Now()
-	if wrong := w.play(steps, func() { then(w.log) }); wrong != "" {
-		t.Fatalf("seed %d: %s", seed, wrong)
-	}
+	mustPlay(t, seed, steps, told{w, then})
+}
+
+// told is a program that somebody is told of after each step.
+type told struct {
+	program
+	then func(program []string)
+}
+
+func (p told) step(i int) (more bool) {
+	more = p.program.step(i)
+	p.then(p.noted())
+	return more
 }

@@ -10,6 +10,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"oarlock/queue/internal/script"
+	"oarlock/queue/internal/wire"
 )
 
 // gateRules are the rules of what the gate costs: of queue q there are none in the namespace without rules, and none in the others
@@ -48,7 +51,7 @@ func newGateCost(t testing.TB, ruled bool, meter func(w *gateWorld, do func()) f
 		w.rule(gateRules, map[string]string{"erp": `{"limit":1,"patience":60}`, "region": gateThrottles, "fifty": `{"limit":50,"patience":60}`})
 	}
 	// Lua begins anew: its garbage collection costs by what it keeps, which is more where a script has installed rules.
-	must0(t, w.redis.ScriptFlush(t.Context()).Err())
+	ok(t, w.redis.ScriptFlush(t.Context()).Err())
 	return c
 }
 
@@ -79,8 +82,7 @@ func (c *gateCost) by(command string, settle []Taken, queue string, count int) [
 	if c.takes != "" && command == "exchange" {
 		args = append(args, c.takes)
 	}
-	reply, err := readExchange(c.call(command, args...), c.now, results, []string{queue})
-	must0(c.t, err)
+	reply := must(readExchange(c.call(command, args...), c.now, results, []string{queue}))(c.t)
 	if reply.edition != "" {
 		c.takes = reply.edition
 	}
@@ -136,9 +138,7 @@ func (c *gateCost) saturated(command, queue string, batch, rounds int) float64 {
 	}
 	turn := func() {
 		next := c.by(command, has[:batch], queue, batch)
-		if len(next) != batch {
-			c.t.Fatalf("of %s %d were taken", queue, len(next))
-		}
+		stop(c.t, len(next) != batch, "of %s %d were taken", queue, len(next))
 		has = append(has[batch:], next...)
 	}
 	turn()
@@ -216,14 +216,13 @@ func BenchmarkGateCost(b *testing.B) {
 // underCallgrind has the servers that a test starts from now on run under callgrind, which writes into dir.
 func underCallgrind(t testing.TB) (dir string) {
 	t.Helper()
-	besides.Store(t, true) // it is not, for it sets the environment
 	if _, err := exec.LookPath("valgrind"); err != nil {
 		t.Skip("SKIPPED valgrind not found: install it (apt install valgrind)")
 	}
 	dir = t.TempDir()
 	wrapper := filepath.Join(dir, "redis-server")
 	text := fmt.Sprintf("#!/bin/sh\nexec valgrind -q --vgdb-prefix=%[1]s/pipe --tool=callgrind --callgrind-out-file=%[1]s/out.%%p redis-server \"$@\"\n", dir)
-	must0(t, os.WriteFile(wrapper, []byte(text), 0o755))
+	ok(t, os.WriteFile(wrapper, []byte(text), 0o755))
 	t.Setenv("REDIS_SERVER", wrapper)
 	return dir
 }
@@ -240,31 +239,334 @@ func instructions(w *gateWorld, dir string, do func()) float64 {
 		}
 	}
 	written := func() []string {
-		names, err := filepath.Glob(filepath.Join(dir, "out."+info[1]+".*"))
-		must0(w.t, err)
+		names := must(filepath.Glob(filepath.Join(dir, "out."+info[1]+".*")))(w.t)
 		return names
 	}
 	for _, old := range written() {
-		must0(w.t, os.Remove(old))
+		ok(w.t, os.Remove(old))
 	}
 	// What the server does by itself is none of it, nor that it notes what takes long: under callgrind all does, more of it on a busy machine.
 	for setting, value := range map[string]string{"hz": "1", "activerehashing": "no", "slowlog-log-slower-than": "-1"} {
-		must0(w.t, w.redis.ConfigSet(w.t.Context(), setting, value).Err())
+		ok(w.t, w.redis.ConfigSet(w.t.Context(), setting, value).Err())
 	}
 	control("-z")
 	do()
 	control("-d")
 	names := written()
-	if len(names) != 1 {
-		w.t.Fatalf("callgrind has written %q", names)
-	}
-	text, err := os.ReadFile(names[0])
-	must0(w.t, err)
+	stop(w.t, len(names) != 1, "callgrind has written %q", names)
+	text := must(os.ReadFile(names[0]))(w.t)
 	m := summary.FindSubmatch(text)
 	if m == nil {
 		w.t.Fatalf("%s has no sum", names[0])
 	}
-	n, err := strconv.ParseFloat(string(m[1]), 64)
-	must0(w.t, err)
+	n := must(strconv.ParseFloat(string(m[1]), 64))(w.t)
 	return n
+}
+
+// TestCommandsPerExchange counts the commands of a call that settles some jobs and takes as many, when the queue is known and nothing
+// special is: docs/performance.md quotes the numbers.
+func TestCommandsPerExchange(t *testing.T) {
+	l := newLab(t, "redis", DefaultNamespace)
+	c := labClient(t, l)
+	for _, tt := range []struct {
+		jobs    int
+		hurries bool
+		plain   bool
+		keyed   bool
+		want    int
+	}{{0, false, false, false, 4}, {1, false, false, false, 27}, {10, false, false, false, 92}, {64, false, false, false, 470},
+		{1, true, false, false, 21}, {10, true, false, false, 86}, {64, true, false, false, 464}, {1, true, true, false, 20}, {10, true, true, false, 83},
+		{64, true, true, false, 461}, {1, true, false, true, 28}, {10, true, false, true, 93}, {64, true, false, true, 471}} {
+		name := fmt.Sprint(tt.jobs)
+		if tt.keyed {
+			name += " with keys"
+		}
+		if tt.hurries {
+			name += ", moments after another"
+		}
+		if tt.plain {
+			name += ", plain"
+		}
+		t.Run(name, func(t *testing.T) {
+			jobs, want := tt.jobs, tt.want
+			l.redis.FlushDB(t.Context())
+			var puts []Put
+			for i := range 3*jobs + 1 {
+				p := Put{Queue: "q", Klass: "K"}
+				if tt.keyed {
+					p.Key = fmt.Sprint("customer-", i)
+				}
+				puts = append(puts, p)
+			}
+			must(c.PutAll(t.Context(), puts))(t)
+			take := Take{Queues: []string{"q"}, Count: jobs, hurries: tt.hurries}
+			var settlements []Settlement
+			exchange := func() {
+				t.Helper()
+				now := c.clock.Now()
+				if tt.plain {
+					take.plain = wire.Mark(now)
+				}
+				sent, puts, results := checkSettlements(settlements)
+				raw := must(c.run(t.Context(), c.redis, script.Name{Dialect: Batch, Command: "exchange"}, now, exchangeArgs("w", sent, puts, take)...))(t)
+				reply, err := readExchange(raw, now, results, take.Queues)
+				if err != nil || len(reply.Jobs) != jobs {
+					t.Fatalf("%d jobs, %v", len(reply.Jobs), err)
+				}
+				settlements = done(reply.Jobs...)
+			}
+			exchange()
+			exchange()
+			l.redis.ConfigResetStat(t.Context())
+			exchange()
+			if n := commandsRun(t, l); n != want {
+				t.Errorf("%d commands for %d settlements and as many takes, want %d", n, jobs, want)
+			}
+		})
+	}
+}
+
+// TestSetsOfManyAreNoLists looks at how Redis keeps the sets of locks and of what waits: as lists, through which it would look for each entry, only
+// where these are few; and at what is in them.
+func TestSetsOfManyAreNoLists(t *testing.T) {
+	l := newLab(t, "redis", DefaultNamespace)
+	c := labClient(t, l)
+	s := c.Session("w")
+	for _, tt := range []struct {
+		jobs int
+		want string
+	}{{2, "listpack"}, {8, "skiplist"}, {100, "skiplist"}} {
+		ok(t, l.redis.FlushDB(t.Context()).Err())
+		puts := make([]Put, 2*tt.jobs)
+		for i := range puts {
+			puts[i] = Put{Queue: "q", Klass: "K"}
+		}
+		must(c.PutAll(t.Context(), puts))(t)
+		reply := must(s.Exchange(t.Context(), nil, Take{Queues: []string{"q"}, Count: tt.jobs}))(t)
+		var taken []string
+		for _, job := range reply.Jobs {
+			taken = append(taken, job.JID)
+		}
+		slices.Sort(taken)
+		for _, key := range []string{"ql:q:q-locks", "ql:w:w:jobs", "ql:q:q-work"} {
+			if is := l.redis.ObjectEncoding(t.Context(), key).Val(); strings.Replace(is, "ziplist", "listpack", 1) != tt.want {
+				t.Errorf("of %d jobs %s is a %s, want a %s", tt.jobs, key, is, tt.want)
+			}
+			members := l.redis.ZRange(t.Context(), key, 0, -1).Val()
+			slices.Sort(members)
+			never(t, key != "ql:q:q-work" && !slices.Equal(members, taken) || len(members) != tt.jobs, "in %s of %d jobs are %q", key, tt.jobs, members)
+		}
+	}
+}
+
+// TestPlainCallsCostLess counts the instructions of the server for calls that settle a job and take one, plain ones and others: what makes a
+// plain call worth while is what it does not make, which no count of commands tells.
+func TestPlainCallsCostLess(t *testing.T) {
+	Long(t, "it measures costs")
+	dir := underCallgrind(t)
+	w := gateWorldOn(t, "redis")
+	var puts []Put
+	for range 100 {
+		puts = append(puts, Put{Queue: "q", Klass: "K"})
+	}
+	must(w.client.PutAll(t.Context(), puts))(t)
+	var has []Taken
+	exchange := func(plain bool) {
+		t.Helper()
+		w.now = w.client.clock.Now()
+		take := Take{Queues: []string{"q"}, Count: 1, hurries: true}
+		if plain {
+			take.plain = wire.Mark(w.now)
+		}
+		sent, puts, results := checkSettlements(done(has...))
+		reply := must(readExchange(w.call("exchange", exchangeArgs("w", sent, puts, take)...), w.now, results, take.Queues))(t)
+		if has = reply.Jobs; len(has) != 1 {
+			t.Fatalf("%d jobs were taken", len(has))
+		}
+	}
+	for range 3 {
+		exchange(false)
+		exchange(true)
+	}
+	cost := func(plain bool) float64 {
+		return instructions(w, dir, func() {
+			for range 20 {
+				exchange(plain)
+			}
+		})
+	}
+	if general, plain := cost(false), cost(true); plain > 0.75*general {
+		t.Errorf("a plain call takes %.2f of the instructions of another, and 0.69 are usual", plain/general)
+	} else {
+		t.Logf("%.0f and %.0f: %.3f", general, plain, plain/general)
+	}
+}
+
+// TestListCommandsPerCall counts the Redis commands inside a call about a list. What a call costs follows from them: fifty entries that are taken,
+// acknowledged, or given signs of cost as many as one.
+func TestListCommandsPerCall(t *testing.T) {
+	l := newLab(t, "redis", DefaultNamespace)
+	const keys, tag = "jobs progress failed reasons broken tries", "111111111"
+	const stamp = `"1.` + tag + `Z"`
+	run := func(command string, words ...any) {
+		t.Helper()
+		argv := strings.Fields(fmt.Sprintln(append([]any{1763700000}, words...)...))
+		for i, word := range argv {
+			argv[i] = strings.ReplaceAll(word, "''", "")
+		}
+		if _, err := l.eval(t.Context(), l.text(Batch, command), nil, argv); err != nil {
+			t.Fatalf("%s %q: %v", command, words, err)
+		}
+	}
+	push := func(n int) func() {
+		return func() {
+			for i := range n {
+				l.redis.LPush(t.Context(), "jobs", fmt.Sprint("e", i))
+			}
+		}
+	}
+	take := func(n int) func() { return func() { run("list.exchange", keys, tag, stamp, 1000, n) } }
+	taken := func(n int) func() { return func() { push(n)(); take(n)() } }
+	each := func(n int, words string) string {
+		var all []string
+		for i := range n {
+			all = append(all, fmt.Sprintf("e%d %s", i, words))
+		}
+		return strings.Join(all, " ")
+	}
+	settle := func(n int, words string) func() {
+		return func() { run("list.exchange", keys, tag, stamp, 1000, 0, each(n, words)) }
+	}
+	kept := func(n int) func() {
+		return func() { taken(n)(); settle(n, "back kept ''")(); take(n)() }
+	}
+	intake := func(n int) func() {
+		return func() {
+			words := []any{"w jobs broken q 0", n, each(n, "''"), n}
+			for i := range n {
+				words = append(words, fmt.Sprintf("q j%d K {} 0 0", i))
+			}
+			run("list.intake", words...)
+		}
+	}
+	for _, load := range []func(){settle(1, "ack '' ''"), func() { run("list.renew", "progress tries", tag, stamp) }, func() { run("list.monitor", "jobs progress") }, intake(1)} {
+		load()
+	}
+	tests := []struct {
+		name   string
+		before func()
+		call   func()
+		want   int
+	}{
+		{"a look at an empty list", push(0), take(50), 2},
+		{"take of 1", push(1), take(1), 6},
+		{"take of 50", push(50), take(50), 6},
+		{"take of 50 that were tried before", func() { taken(50)(); settle(50, "back kept ''")() }, take(50), 7},
+		{"take of 1 that is in work", func() { taken(1)(); push(1)() }, take(1), 5},
+		{"ack of 1", taken(1), settle(1, "ack '' ''"), 3},
+		{"ack of 50", taken(50), settle(50, "ack '' ''"), 3},
+		{"ack of 50 that were tried before", kept(50), settle(50, "ack '' ''"), 4},
+		{"retry of 1", taken(1), settle(1, "back kept ''"), 4},
+		{"retry of 50", taken(50), settle(50, "back kept ''"), 151},
+		{"delayed retry of 1", taken(1), settle(1, "later kept "+stamp), 3},
+		{"giving back 1", taken(1), settle(1, "front '' ''"), 4},
+		{"failure of 1", taken(1), settle(1, "fail '' why"), 7},
+		{"failure of 50", taken(50), settle(50, "fail '' why"), 301},
+		{"1 that is no job", taken(1), settle(1, "broken '' when"), 3},
+		{"a late ack", push(0), settle(1, "ack '' ''"), 1},
+		{"signs of 50", taken(50), func() { run("list.renew", "progress tries", tag, stamp, each(50, "''")) }, 3},
+		{"signs of 50 with what is kept", taken(50), func() { run("list.renew", "progress tries", tag, stamp, each(50, "kept")) }, 4},
+		{"50 that were abandoned", taken(50), func() { run("list.monitor", "jobs progress", each(50, stamp+" front")) }, 150},
+		{"50 that another put back", push(0), func() { run("list.monitor", "jobs progress", each(50, stamp+" front")) }, 50},
+		{"intake of 1", push(1), intake(1), 13},
+		{"intake of 50", push(50), intake(50), 210},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			l.redis.FlushDB(t.Context())
+			tt.before()
+			l.redis.ConfigResetStat(t.Context())
+			tt.call()
+			if n := commandsRun(t, l); n != tt.want {
+				t.Errorf("%d commands, want %d", n, tt.want)
+			}
+		})
+	}
+}
+
+// TestCommandsPerCall counts the Redis commands inside a call; PROTOCOL.md quotes
+// the numbers. What a call costs follows from them.
+func TestCommandsPerCall(t *testing.T) {
+	l := newLab(t, "redis", DefaultNamespace)
+	put := func(jid string) string { return "put 0 w q " + jid + " K {} 0" }
+	puts := func(n int) (calls []string) {
+		for i := range n {
+			calls = append(calls, put(strconv.Itoa(i)))
+		}
+		return calls
+	}
+	running := []string{put("j"), "pop 1 q w 1"}
+	failed := append(running, "fail 2 j w g m")
+	reqless := strings.NewReplacer("put ", "queue.put ", "pop ", "queue.pop ", "fail ", "job.fail ")
+	tests := []struct {
+		name        string
+		before      []string // in qless; translated for reqless
+		qless       string
+		wantQless   int
+		reqless     string
+		wantReqless int
+	}{
+		{"put, new job, queue unknown", nil, put("j"), 8, "queue.put 0 w q j K {} 0", 10},
+		{"put, queue known", puts(1), put("j"), 6, "queue.put 0 w q j K {} 0", 8},
+		{"pop, empty queue", nil, "pop 0 q w 1", 5, "queue.pop 0 q w 1", 6},
+		{"pop of 1", puts(1), "pop 1 q w 1", 15, "queue.pop 1 q w 1", 18},
+		{"pop of 1, where another queue has keys", append(puts(1), "put 0 w other x K {} 0 key k"), "pop 1 q w 1", 20, "queue.pop 1 q w 1", 23},
+		{"pop of 10", puts(10), "pop 1 q w 10", 62, "queue.pop 1 q w 10", 83},
+		{"pop of 50", puts(50), "pop 1 q w 50", 262, "queue.pop 1 q w 50", 363},
+		{"peek of 10", puts(10), "peek 1 q 10", 35, "queue.peek 1 q 0 10", 35},
+		{"heartbeat with data", running, "heartbeat 2 j w {}", 6, "job.heartbeat 2 j w {}", 5},
+		{"complete", running, "complete 2 j w q {}", 14, "job.complete 2 j w q {}", 19},
+		{"complete … next", running, "complete 2 j w q {} next q", 15, "job.completeAndRequeue 2 j w q {} q", 20},
+		{"fail", running, "fail 2 j w g m", 14, "job.fail 2 j w g m", 19},
+		{"retry", running, "retry 2 j q w", 6, "job.retry 2 j q w", 9},
+		{"timeout", running, "timeout 2 j", 8, "job.timeout 2 j", 12},
+		{"cancel, failed job", failed, "cancel 3 j", 15, "job.cancel 3 j", 20},
+		{"get", puts(1), "get 1 0", 4, "job.get 1 0", 4},
+		{"queues, per queue", puts(1), "queues 1 q", 8, "queue.counts 1 q", 9},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			count := func(dialect Dialect, call string, translate func(string) string) int {
+				l.redis.FlushDB(t.Context())
+				for _, before := range tt.before {
+					must(callUnified(t.Context(), l, dialect, step{Argv: strings.Fields(translate(before))}))(t)
+				}
+				l.redis.ConfigResetStat(t.Context())
+				must(callUnified(t.Context(), l, dialect, step{Argv: strings.Fields(call)}))(t)
+				return commandsRun(t, l)
+			}
+			a := count(Qless, tt.qless, func(s string) string { return s })
+			b := count(Reqless, tt.reqless, reqless.Replace)
+			never(t, a != tt.wantQless || b != tt.wantReqless, "%d commands in qless, %d in reqless; want %d and %d", a, b, tt.wantQless, tt.wantReqless)
+		})
+	}
+}
+
+var commandCalls = regexp.MustCompile(`cmdstat_([^:]+):calls=(\d+)`)
+
+// commandsRun is how many commands the server ran inside scripts since its statistics
+// were reset.
+func commandsRun(t *testing.T, l *lab) int {
+	t.Helper()
+	l.private(t)
+	total := 0
+	for _, m := range commandCalls.FindAllStringSubmatch(l.redis.Info(t.Context(), "commandstats").Val(), -1) {
+		switch m[1] {
+		case "evalsha", "info", "config|resetstat":
+		default:
+			n := must(strconv.Atoi(m[2]))(t)
+			total += n
+		}
+	}
+	return total
 }

@@ -39,12 +39,8 @@ func TestARecordThatSomebodyOverwroteHoldsNobodyUp(t *testing.T) {
 				}
 				w.put(putsOf(jobs, put)...)
 				running := w.take("w", jobs, "q", "p")
-				if len(running) == 0 || len(running) == jobs {
-					t.Fatalf("%d run", len(running))
-				}
-				if w.overwrite("q", text)+w.overwrite("p", text) < 2 {
-					t.Fatal("nobody waits")
-				}
+				stop(t, len(running) == 0 || len(running) == jobs, "%d run", len(running))
+				stop(t, w.overwrite("q", text)+w.overwrite("p", text) < 2, "nobody waits")
 				if unknown {
 					for _, key := range w.redis.Keys(t.Context(), "ql:oarlock:*:*").Val() {
 						for _, kind := range []string{"wait:", "rota:", "over:", "eldest:"} {
@@ -56,9 +52,7 @@ func TestARecordThatSomebodyOverwroteHoldsNobodyUp(t *testing.T) {
 				}
 				for _, jid := range w.redis.ZRange(t.Context(), "ql:q:q-throttled", 0, -1).Val() {
 					waits, err := w.client.WaitsFor(t.Context(), jid)
-					if err != nil || (waits == nil) != unknown {
-						t.Errorf("%s waits for %+v: %v", jid, waits, err)
-					}
+					never(t, err != nil || (waits == nil) != unknown, "%s waits for %+v: %v", jid, waits, err)
 				}
 				if unknown { // then somebody comes who needs the same
 					w.put(putsOf(jobs, func(i int) Put { return put(jobs + i) })...)
@@ -223,5 +217,109 @@ func TestANonsenseMarkHoldsNobodyUp(t *testing.T) {
 		if running = w.exchange("w", done(running...), Take{Queues: []string{"q"}, Count: 3}).Jobs; len(running) != 1 {
 			t.Fatalf("%d run, of one place", len(running))
 		}
+	}
+}
+
+// TestRulesThatCannotBeRead: nothing of a queue whose rules are damaged is taken, whoever asks first, and nothing behind a job
+// that needs a throttle whose rules are; what runs there is settled all the same, and other queues go on.
+func TestRulesThatCannotBeRead(t *testing.T) {
+	for field, texts := range map[string][]string{
+		"q:bad": {"", "{", "null", "7", `"x"`, "[]garbage", `{"klass":7}`, `{"globs":[{"klass":1}]}`, `{"throttles":7}`},
+		"t:erp": {"", "{", "7", `{"limit":1,"rate":7}`, "\x00"},
+	} {
+		for _, text := range texts {
+			t.Run(field+text, func(t *testing.T) { damageRules(t, field, text) })
+		}
+	}
+}
+
+func damageRules(t *testing.T, field, text string) {
+	w := newGateWorld(t)
+	ctx := t.Context()
+	w.rule(map[string]string{"bad": `{"shape":"a","throttles":["erp"]}`, "good": `{"shape":"a","limited":true,"limit_of_queue":1}`},
+		map[string]string{"erp": `{"limit":2,"patience":60}`})
+	for _, name := range []string{"bad", "good", "plain"} {
+		w.put(putsOf(4, func(i int) Put { return Put{Queue: name, JID: fmt.Sprint(name, i), Klass: "K"} })...)
+	}
+	session := w.client.Session("w")
+	defer session.Close()
+	began := must(session.Exchange(ctx, nil, Take{Queues: []string{"bad"}, Count: 1}))(t)
+	w.redis.HSet(ctx, "ql:oarlock:rules", field, text)
+	for _, s := range []*Session{session, w.client.Session("new")} {
+		reply := must(s.Exchange(ctx, nil, Take{Queues: []string{"bad"}, Count: 9}))(t)
+		if len(reply.Jobs) > 0 || reply.More || len(reply.Broken) != 1 || reply.Broken[0].Queue != "bad" || !strings.Contains(reply.Broken[0].Reason, "cannot be read") {
+			t.Fatalf("of the queue %d were taken, more %v, left out %+v", len(reply.Jobs), reply.More, reply.Broken)
+		}
+	}
+	reply := must(session.Exchange(ctx, done(began.Jobs...), Take{Queues: []string{"bad", "good", "plain"}, Count: 9}))(t)
+	if reply.Results[0].State != "complete" || len(reply.Jobs) != 5 || reply.Jobs[0].Queue != "good" {
+		t.Errorf("settled %+v, taken %+v", reply.Results, reply.Jobs)
+	}
+	damaged := must(w.client.DamagedRules(ctx, "bad"))(t)
+	others := must(w.client.DamagedRules(ctx, "good"))(t)
+	if len(damaged) != 1 || "q:"+damaged[0].Queue != field && "t:"+damaged[0].Throttle != field || len(others) != 0 {
+		t.Errorf("said to be damaged: %+v; of another queue: %+v", damaged, others)
+	}
+	// Rules that are written anew count, and nothing was lost.
+	w.rule(map[string]string{"bad": `{"shape":"a","throttles":["erp"]}`}, map[string]string{"erp": `{"limit":2,"patience":60}`})
+	if jobs := w.take("w", 9, "bad"); len(jobs) != 2 || w.many("erp") != 2 {
+		t.Errorf("then %d run, and %d places are taken", len(jobs), w.many("erp"))
+	}
+}
+
+// TestRulesOfAnotherType: where the key of all rules is no hash nobody knows which queues have any, so nothing is taken; what runs
+// is settled, jobs are put, and looking at all queues says why.
+func TestRulesOfAnotherType(t *testing.T) {
+	for _, knows := range []bool{false, true} {
+		w := newGateWorld(t)
+		ctx := t.Context()
+		w.rule(map[string]string{"ruled": `{"shape":"a","limited":true,"limit_of_queue":2}`}, nil)
+		w.put(putsOf(3, func(i int) Put { return Put{Queue: "ruled", Klass: "K"} })...)
+		w.put(Put{Queue: "plain", JID: "p", Klass: "K", Data: []byte("{}")})
+		s := w.client.Session("w")
+		defer s.Close()
+		from := map[bool]string{false: "plain", true: "ruled"}[knows]
+		began := must(s.Exchange(ctx, nil, Take{Queues: []string{from}, Count: 1}))(t)
+		w.redis.Set(ctx, "ql:oarlock:rules", "gone", 0)
+		w.put(Put{Queue: "plain", JID: "late", Klass: "K", Data: []byte("{}")})
+		reply := must(s.Exchange(ctx, done(began.Jobs...), Take{Queues: []string{"ruled", "plain"}, Count: 9}))(t)
+		if len(began.Jobs) != 1 || reply.Results[0].State != "complete" || len(reply.Jobs) > 0 || len(reply.Broken) != 2 {
+			t.Errorf("settled %+v, taken %+v, left out %+v", reply.Results, reply.Jobs, reply.Broken)
+		}
+		outlook, _, err := w.client.Outlook(ctx, []string{"ruled", "plain", "empty"})
+		ok(t, err)
+		for _, q := range outlook {
+			never(t, !strings.Contains(q.Damage, "WRONGTYPE"), "of %s is said %q", q.Queue, q.Damage)
+		}
+		if damaged, err := w.client.DamagedRules(ctx, "plain"); err != nil || len(damaged) != 1 || damaged[0].Queue+damaged[0].Throttle != "" {
+			t.Errorf("said to be damaged: %+v, %v", damaged, err)
+		}
+	}
+}
+
+// TestAJobThatWaitsForAPlaceCannotBePutAgain: where a command fails as a job that waits is put again, it waits on, and has its place in the end.
+func TestAJobThatWaitsForAPlaceCannotBePutAgain(t *testing.T) {
+	w := newGateWorld(t)
+	w.rule(map[string]string{"q": `{"shape":"a","limited":true,"limit_of_queue":1}`}, nil)
+	w.put(putsOf(2, func(i int) Put { return Put{Queue: "q", JID: fmt.Sprint("j", i), Klass: "K"} })...)
+	first := w.take("w", 2, "q")
+	w.redis.Set(t.Context(), "ql:q:q-depends", "none", 0)
+	results := must(w.client.PutAll(t.Context(), []Put{{Queue: "other", JID: "j1", Klass: "K"}}))(t)
+	stop(t, results[0].Err == nil, "it was put")
+	w.redis.Del(t.Context(), "ql:q:q-depends")
+	w.exchange("w", done(first...), Take{})
+	if jobs := w.take("w", 2, "q"); len(jobs) != 1 || jobs[0].JID != "j1" {
+		t.Errorf("then %v run", jidsOf(jobs))
+	}
+}
+
+// TestNoWaitlistButItsShape: what a call leaves that was cut off as the last waitlist went does not stop the queue when its rules change.
+func TestNoWaitlistButItsShape(t *testing.T) {
+	w := newGateWorld(t)
+	w.rule(map[string]string{"q": `{"shape":"new","limited":true,"limit_of_queue":1}`}, nil)
+	w.redis.HSet(t.Context(), "ql:oarlock:waitlists:q", "shape", "old")
+	w.put(Put{Queue: "q", JID: "j", Klass: "K"})
+	if jobs := w.take("w", 1, "q"); len(jobs) != 1 {
+		t.Errorf("%v run", jidsOf(jobs))
 	}
 }

@@ -59,24 +59,21 @@ func TestThrottleLoads(t *testing.T) {
 	w.take("w", 20, "q")
 	began := w.now
 	w.now += 5
-	loads, err := w.client.ThrottleLoads(ctx, 2)
-	must0(t, err)
+	loads := must(w.client.ThrottleLoads(ctx, 2))(t)
 	want := []ThrottleLoad{{ID: "idle", Maximum: 2, Rules: []byte(`{"limit":2}`)}, {ID: "region", Maximum: 10, Used: 7, Waiting: 3, Since: began, Rules: loads[1].Rules, Parties: map[string]int{"east": 2, "we*t": 1}}}
 	if !reflect.DeepEqual(loads, want) || !strings.Contains(string(loads[1].Rules), `"shares":{"east":0.4`) {
 		t.Errorf("of two is told %+v, began at %v", loads, began)
 	}
-	must0(t, w.client.Pause(ctx, "q"))
+	ok(t, w.client.Pause(ctx, "q"))
 	if loads, err := w.client.ThrottleLoads(ctx, 2); err != nil || loads[1].Waiting != 3 || loads[1].Since != 0 {
 		t.Errorf("while their queue is paused is told %+v, %v", loads, err)
 	}
-	must0(t, w.client.Resume(ctx, "q"))
+	ok(t, w.client.Resume(ctx, "q"))
 	if loads, err := w.client.ThrottleLoads(ctx, 2); err != nil || loads[1].Since != began {
 		t.Errorf("when it goes on is told %+v, %v", loads, err)
 	}
 	values, err := w.client.ThrottleValues(ctx, "region")
-	if err != nil || strings.Join(values, " ") != "east we*t" {
-		t.Errorf("its values are %q, %v", values, err)
-	}
+	never(t, err != nil || strings.Join(values, " ") != "east we*t", "its values are %q, %v", values, err)
 	if odd, err := w.client.ThrottleValues(ctx, "regio?"); err != nil || len(odd) != 0 {
 		t.Errorf("a name that is a pattern has the values %q, %v", odd, err)
 	}
@@ -197,7 +194,7 @@ func TestALightJobPassesAHeavyOne(t *testing.T) {
 	}
 	w.now += 2
 	begins("a place is free, and", end(1), "l5")
-	must0(t, w.client.SetThrottle(t.Context(), Throttle{ID: "erp", Maximum: 5}))
+	ok(t, w.client.SetThrottle(t.Context(), Throttle{ID: "erp", Maximum: 5}))
 	w.tend("q")
 	begins("the limit is raised, and", w.take("w", 10, "q"), "l6")
 	w.now += 19
@@ -269,9 +266,7 @@ func TestRates(t *testing.T) {
 					many++
 				}
 			}
-			if many > tt.most {
-				t.Fatalf("%s: %d starts in ten seconds", tt.rules, many)
-			}
+			stop(t, many > tt.most, "%s: %d starts in ten seconds", tt.rules, many)
 		}
 		if took := starts[399] - began; took > 40.5 {
 			t.Errorf("%s: it took %v s", tt.rules, took)
@@ -288,9 +283,7 @@ func TestWhoWaitedForAPlaceIsDueWhenARateLetsIt(t *testing.T) {
 		w.put(putsOf(10, func(int) Put { return Put{Queue: "q", Klass: "K"} })...)
 		running := w.take("w", 10, "q")
 		for n := 1; n < 10; n++ {
-			if len(running) != 1 {
-				t.Fatalf("%s: %d run", rate, len(running))
-			}
+			stop(t, len(running) != 1, "%s: %d run", rate, len(running))
 			began := w.now
 			w.now += 0.125
 			reply := w.exchange("w", done(running...), Take{Queues: []string{"q"}, Count: 10})
@@ -431,9 +424,7 @@ func TestForeignersHaveTheirPlacesMended(t *testing.T) {
 	w.rule(map[string]string{"q": `{"shape":"a","throttles":["erp"],"klass":{"Heavy":{"weight":2}}}`}, map[string]string{"erp": `{"limit":2,"patience":60}`})
 	w.put(putsOf(2, func(int) Put { return Put{Queue: "q", Klass: "Heavy"} })...)
 	first := w.take("w", 2, "q")
-	if len(first) != 1 {
-		t.Fatalf("took %v", first)
-	}
+	stop(t, len(first) != 1, "took %v", first)
 	w.redis.HSet(t.Context(), "ql:j:"+first[0].JID, "state", "complete")
 	w.redis.ZRem(t.Context(), "ql:q:q-locks", first[0].JID)
 	w.now += 6
@@ -496,9 +487,7 @@ func TestWhoIsLentAPlaceKeepsNone(t *testing.T) {
 		t.Helper()
 		w.put(Put{Queue: queue, JID: jid, Klass: klass, Data: []byte(`{"v":"` + v + `"}`)})
 		jobs := w.take("w", 1, queue)
-		if len(jobs) != want {
-			t.Fatalf("of %s begin %v", jid, jobs)
-		}
+		stop(t, len(jobs) != want, "of %s begin %v", jid, jobs)
 		return jobs
 	}
 	begin("lent", "stays", "Two", "y", 1)
@@ -517,9 +506,7 @@ func TestWhoIsLentAPlaceKeepsNone(t *testing.T) {
 		w.tend("a lent", "lent a")
 		last = append(last, w.exchange("w", nil, Take{Queues: []string{"a lent", "lent a"}, Count: 2}).Jobs...)
 	}
-	if len(last) != 1 || last[0].JID != "second" {
-		t.Fatalf("where both have room begin %v", last)
-	}
+	stop(t, len(last) != 1 || last[0].JID != "second", "where both have room begin %v", last)
 	if last = w.exchange("w", done(last...), Take{Queues: []string{"a lent", "lent a"}, Count: 2}).Jobs; len(last) != 1 || last[0].JID != "first" {
 		t.Errorf("then begin %v", last)
 	}
@@ -545,9 +532,7 @@ func TestTheEldestDoNotWaitForEachOther(t *testing.T) {
 		for _, job := range jobs {
 			jids = append(jids, job.JID)
 		}
-		if !slices.Equal(jids, want) {
-			t.Fatalf("%s: %q began, want %q", what, jids, want)
-		}
+		stop(t, !slices.Equal(jids, want), "%s: %q began, want %q", what, jids, want)
 		return jobs
 	}
 	w.put(Put{Queue: "lent", JID: "r", Klass: "K", Data: z})

@@ -29,10 +29,7 @@ func hooked(t *testing.T, c *queue.Client, from string) (all []told) {
 	t.Helper()
 	s := c.Session("hooks")
 	defer s.Close()
-	reply, err := s.Exchange(t.Context(), nil, queue.Take{Queues: []string{from}, Count: 100})
-	if err != nil {
-		t.Fatal(err)
-	}
+	reply := must(s.Exchange(t.Context(), nil, queue.Take{Queues: []string{from}, Count: 100}))(t)
 	for _, job := range reply.Jobs {
 		var one told
 		if err := json.Unmarshal(job.Data, &one); err != nil || job.Klass != queue.DeadKlass || job.Retries != 25 {
@@ -65,16 +62,12 @@ func TestAFailureBecomesAJob(t *testing.T) {
 	onEachServer(t, func(t *testing.T, c *queue.Client) {
 		ctx, none, one := t.Context(), 0, 1
 		set := func(h *queue.Hooks) {
-			if err := c.SetHooks(ctx, "fleet", h); err != nil {
-				t.Fatal(err)
-			}
+			ok(t, c.SetHooks(ctx, "fleet", h))
 		}
 		put := func(p queue.Put) {
 			t.Helper()
 			p.Queue, p.Klass = "mail/a.b", "K"
-			if _, err := c.Put(ctx, p); err != nil {
-				t.Fatal(err)
-			}
+			must(c.Put(ctx, p))(t)
 		}
 		set(&queue.Hooks{Queue: "hooks", Queues: []string{"mail/?.*", "hooks"}})
 		fail := queue.Settlement{Action: queue.Fail, Group: "g \"1\"", Message: "zoë\n", Record: []byte(`{"exit":1}`)}
@@ -103,9 +96,7 @@ func TestAFailureBecomesAJob(t *testing.T) {
 		if got := hooked(t, c, "hooks"); len(got) != 0 {
 			t.Errorf("told is %+v", got)
 		}
-		if _, err := c.Put(ctx, queue.Put{Queue: "hooks", Klass: "K", Retries: &none}); err != nil {
-			t.Fatal(err)
-		}
+		must(c.Put(ctx, queue.Put{Queue: "hooks", Klass: "K", Retries: &none}))(t)
 		failing(t, c, "hooks", fail)
 		if got := hooked(t, c, "hooks"); len(got) != 0 {
 			t.Errorf("told of itself is %+v", got)
@@ -128,18 +119,12 @@ func TestLostLocksAreTold(t *testing.T) {
 			"one": {Queue: "hooks", Queues: []string{"*"}}, "two": {Queue: "hooks", Queues: []string{"a%b", "q*"}}, "three": {Queue: "others", Queues: []string{"a%b"}},
 			"four": {Queue: "odd", Queues: []string{"**"}},
 		} {
-			if err := c.SetHooks(ctx, fleet, &h); err != nil {
-				t.Fatal(err)
-			}
+			ok(t, c.SetHooks(ctx, fleet, &h))
 		}
 		c.Redis().Set(ctx, "ql:q:odd-work", "no set", 0)
-		if err := c.Redis().HSet(ctx, "ql:config", "heartbeat", 0.001, "grace-period", 0).Err(); err != nil {
-			t.Fatal(err)
-		}
+		ok(t, c.Redis().HSet(ctx, "ql:config", "heartbeat", 0.001, "grace-period", 0).Err())
 		for i, of := range []string{"a%b", "acb"} {
-			if _, err := c.Put(ctx, queue.Put{Queue: of, Klass: "K", Retries: &none, JID: of}); err != nil {
-				t.Fatal(err)
-			}
+			must(c.Put(ctx, queue.Put{Queue: of, Klass: "K", Retries: &none, JID: of}))(t)
 			s := c.Session("w")
 			if reply, err := s.Exchange(ctx, nil, queue.Take{Queues: []string{of}, Count: 1}); err != nil || len(reply.Jobs) != 1 {
 				t.Fatal(reply, err)
@@ -150,9 +135,7 @@ func TestLostLocksAreTold(t *testing.T) {
 				} else if job.State == "failed" {
 					break
 				}
-				if time.Now().After(end) {
-					t.Fatal("its lock does not run out")
-				}
+				stop(t, time.Now().After(end), "its lock does not run out")
 				if i == 0 {
 					_, _ = c.Sweep(ctx, []string{of}, 10)
 				} else {
@@ -180,12 +163,8 @@ func TestAFailureInDoubtIsToldOnce(t *testing.T) {
 	proxy := faultproxy.Start(t, "unix", server.Addr)
 	c := openURL(t, proxy.URL)
 	ctx := t.Context()
-	if err := c.SetHooks(ctx, "fleet", &queue.Hooks{Queue: "hooks", Queues: []string{"*"}}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.Put(ctx, queue.Put{Queue: "q", Klass: "K", JID: "j"}); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, c.SetHooks(ctx, "fleet", &queue.Hooks{Queue: "hooks", Queues: []string{"*"}}))
+	must(c.Put(ctx, queue.Put{Queue: "q", Klass: "K", JID: "j"}))(t)
 	s := c.Session("w")
 	defer s.Close()
 	reply, err := s.Exchange(ctx, nil, queue.Take{Queues: []string{"q"}, Count: 1})

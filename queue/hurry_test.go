@@ -43,8 +43,7 @@ func newHurrying(t *testing.T, ready int) *hurrying {
 
 func (h *hurrying) run(d script.Dialect, command string, args ...any) any {
 	h.t.Helper()
-	raw, err := h.c.run(h.t.Context(), h.c.redis, script.Name{Dialect: d, Command: command}, h.now, args...)
-	must0(h.t, err)
+	raw := must(h.c.run(h.t.Context(), h.c.redis, script.Name{Dialect: d, Command: command}, h.now, args...))(h.t)
 	return raw
 }
 
@@ -59,10 +58,9 @@ func (h *hurrying) exchange(take Take) (jids []string, reply Reply) {
 	h.t.Helper()
 	sent, puts, results := checkSettlements(h.ran)
 	raw := h.run(Batch, "exchange", exchangeArgs("w", sent, puts, take)...)
-	reply, err := readExchange(raw, h.now, results, take.Queues)
-	must0(h.t, err)
+	reply = must(readExchange(raw, h.now, results, take.Queues))(h.t)
 	for _, r := range reply.Results {
-		must0(h.t, r.Err)
+		ok(h.t, r.Err)
 	}
 	h.ran = done(reply.Jobs...)
 	for _, job := range reply.Jobs {
@@ -112,9 +110,7 @@ func TestACallThatHurries(t *testing.T) {
 			if left := h.left(); !slices.Equal(left, tt.left) {
 				t.Errorf("left undone: %q, want %q", left, tt.left)
 			}
-			if len(jids) != tt.jobs {
-				t.Errorf("took %q, want %d", jids, tt.jobs)
-			}
+			never(t, len(jids) != tt.jobs, "took %q, want %d", jids, tt.jobs)
 		})
 	}
 	t.Run("settles nothing", func(t *testing.T) {
@@ -177,14 +173,10 @@ func TestWhatACallSawIsKept(t *testing.T) {
 	hurried.hurries = true
 	s := new(Session)
 	s.looked(take, now, &Reply{NextDue: now + 7})
-	if !s.mayHurry(take, now) {
-		t.Fatal("a call right after one that looked does not hurry")
-	}
+	stop(t, !s.mayHurry(take, now), "a call right after one that looked does not hurry")
 	reply := Reply{}
 	s.looked(hurried, now, &reply)
-	if reply.NextDue != now+7 || !s.mayHurry(take, now) {
-		t.Errorf("after one that hurried: due %v", reply.NextDue)
-	}
+	never(t, reply.NextDue != now+7 || !s.mayHurry(take, now), "after one that hurried: due %v", reply.NextDue)
 	reply = Reply{NextDue: now + 3} // it had time after all
 	if s.looked(hurried, now, &reply); reply.NextDue != now+3 {
 		t.Errorf("due %v", reply.NextDue)

@@ -54,9 +54,7 @@ func TestIfExists(t *testing.T) {
 						return
 					}
 					job := must(c.Get(t.Context(), "j"))(t)
-					if string(job.Data) != `"new"` || job.State != "waiting" && job.State != "depends" {
-						t.Errorf("it is %s with %s", job.State, job.Data)
-					}
+					never(t, string(job.Data) != `"new"` || job.State != "waiting" && job.State != "depends", "it is %s with %s", job.State, job.Data)
 					ok(t, c.Cancel(t.Context(), "j"))
 				})
 			}
@@ -127,17 +125,13 @@ func TestReplacedFailureStaysInTheHistory(t *testing.T) {
 				t.Errorf("%s: the new job has the record %s", name, job.Kept.Record)
 			}
 			last := job.History[len(job.History)-1]
-			if (last.What == "replaced") != (name != "none") {
-				t.Fatalf("%s: the history ends with %+v", name, last)
-			}
+			stop(t, (last.What == "replaced") != (name != "none"), "%s: the history ends with %+v", name, last)
 			if name == "none" {
 				continue
 			}
 			var kept struct{ Group, Message, Stderr string }
 			ok(t, json.Unmarshal(last.More["record"], &kept))
-			if kept.Group != "g" || kept.Message != "m" || (kept.Stderr == "no") != (name == "short") {
-				t.Errorf("%s: kept %+v", name, kept)
-			}
+			never(t, kept.Group != "g" || kept.Message != "m" || (kept.Stderr == "no") != (name == "short"), "%s: kept %+v", name, kept)
 		}
 	})
 }

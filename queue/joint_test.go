@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -64,9 +65,7 @@ func (w *jointWorld) install() {
 		w.note("rules %v", r)
 		_, err = w.client.InstallRules(w.t.Context(), known.Version, r)
 	}
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	ok(w.t, err)
 	w.rules++
 	w.came = w.now
 	w.elders = map[string]bool{}
@@ -117,28 +116,18 @@ func (w *jointWorld) rulesOf() NewRules {
 	return r
 }
 
-// play runs a program of so many steps, each of which then is told of, and drains what it left.
-func (w *jointWorld) play(steps int, then func()) (wrong string) {
-	defer func() { wrong = faultOf(recover()) }()
-	for i := range steps {
-		w.step()
-		w.look()
-		w.places()
-		if i%25 == 24 {
-			w.idle()
-		}
-		if then != nil {
-			then()
-		}
+func (w *jointWorld) step(i int) (more bool) {
+	w.act()
+	w.look()
+	w.places()
+	if i%25 == 24 {
+		w.idle()
 	}
-	if w.mix == ours { // a foreigner can leave a place taken in a throttle which nobody of ours gave, and nobody finds that
-		w.drain()
-	}
-	return ""
+	return true
 }
 
-// step does one thing.
-func (w *jointWorld) step() {
+// act does one thing.
+func (w *jointWorld) act() {
 	w.now += w.random.Float64()
 	if w.mix != ours && w.rarely(7) {
 		w.strange()
@@ -148,7 +137,7 @@ func (w *jointWorld) step() {
 	case n < 26:
 		w.put()
 	case n < 58:
-		worker := oneOf(w.turnsWorld, []string{"w1", "w2"})
+		worker := oneOf(w.course, []string{"w1", "w2"})
 		w.exchange(worker, w.random.IntN(4), w.verdicts(worker))
 	case n < 68:
 		w.respond()
@@ -182,10 +171,10 @@ func (w *jointWorld) put() {
 	puts := make([]Put, 1+w.random.IntN(3))
 	one := 1
 	for i := range puts {
-		p := Put{Queue: oneOf(w.turnsWorld, turnQueues), Klass: oneOf(w.turnsWorld, jointClasses), JID: fmt.Sprintf("j %d", w.made), Retries: &one,
+		p := Put{Queue: oneOf(w.course, turnQueues), Klass: oneOf(w.course, jointClasses), JID: fmt.Sprintf("j %d", w.made), Retries: &one,
 			Data: []byte(`{"v":"` + string("xyz"[w.random.IntN(3)]) + `"}`)}
 		if w.rarely(2) {
-			p.Key = oneOf(w.turnsWorld, turnKeys)
+			p.Key = oneOf(w.course, turnKeys)
 		}
 		if w.rarely(12) && w.made > 0 {
 			p.JID = w.jid()
@@ -206,7 +195,7 @@ func (w *jointWorld) put() {
 		if p.Key != "" && p.JID == fmt.Sprintf("j %d", w.made-1) && w.rarely(2) {
 			p.Klass, p.Merge = "Light", MergeSet // many alike, or none could be merged
 			if p.Key != turnKeys[0] {
-				p.Merge = oneOf(w.turnsWorld, []Merge{MergeAll, MergeLast})
+				p.Merge = oneOf(w.course, []Merge{MergeAll, MergeLast})
 			}
 		}
 		puts[i] = p
@@ -264,11 +253,11 @@ func (w *jointWorld) verdicts(worker string) (settlements []Settlement) {
 		if run.worker != worker || run.foreign || w.rarely(3) {
 			continue
 		}
-		s := Settlement{JID: jid, Queue: run.queue, Popped: run.popped, Action: oneOf(w.turnsWorld, []Action{Complete, Complete, Complete, Park, Park, Retry, Fail, Release, Cancel, Requeue})}
+		s := Settlement{JID: jid, Queue: run.queue, Popped: run.popped, Action: oneOf(w.course, []Action{Complete, Complete, Complete, Park, Park, Retry, Fail, Release, Cancel, Requeue})}
 		switch s.Action {
 		case Complete:
 			if w.rarely(5) {
-				s.Next = oneOf(w.turnsWorld, turnQueues)
+				s.Next = oneOf(w.course, turnQueues)
 			}
 		case Park:
 			s.Correlation, s.Delay = w.correlation(), Duration(1+60*w.random.Float64())
@@ -279,7 +268,7 @@ func (w *jointWorld) verdicts(worker string) (settlements []Settlement) {
 		case Fail:
 			s.Group, s.Message = "g", "m"
 		case Release:
-			s.Counter, s.MaxCrashes, s.Group, s.Front = oneOf(w.turnsWorld, []Counter{CountCrash, CountBatch}), 1, "g", w.rarely(2)
+			s.Counter, s.MaxCrashes, s.Group, s.Front = oneOf(w.course, []Counter{CountCrash, CountBatch}), 1, "g", w.rarely(2)
 			if s.Counter == CountBatch {
 				s.Batch = 2
 			}
@@ -300,7 +289,7 @@ func (w *jointWorld) exchange(worker string, count int, settlements []Settlement
 	if w.lost[worker] {
 		w.audit(worker)
 	}
-	take := Take{Queues: turnQueues, Count: count, Order: oneOf(w.turnsWorld, []Order{Ordered, RoundRobin, Oldest})}
+	take := Take{Queues: turnQueues, Count: count, Order: oneOf(w.course, []Order{Ordered, RoundRobin, Oldest})}
 	if len(settlements) > 0 && w.rarely(4) {
 		take = Take{} // no child is free
 	}
@@ -465,7 +454,7 @@ func (w *jointWorld) settled(s Settlement, r SettleResult) {
 
 // respond answers somebody, or nobody.
 func (w *jointWorld) respond() {
-	r := Response{Klass: oneOf(w.turnsWorld, jointClasses), Correlation: w.correlation(), Data: []byte("1")}
+	r := Response{Klass: oneOf(w.course, jointClasses), Correlation: w.correlation(), Data: []byte("1")}
 	if w.rarely(4) {
 		r.JID = w.jid()
 	}
@@ -486,17 +475,17 @@ func (w *jointWorld) respond() {
 // amend changes a job as it is.
 func (w *jointWorld) amend() {
 	jid := w.jid()
-	if waits := w.lab.redis.ZRange(w.t.Context(), "ql:q:"+oneOf(w.turnsWorld, turnQueues)+"-throttled", 0, -1).Val(); len(waits) > 0 && w.rarely(3) {
-		jid = oneOf(w.turnsWorld, waits)
-	} else if parks, any := someone(w.turnsWorld, w.parked); any && w.rarely(2) {
+	if waits := w.lab.redis.ZRange(w.t.Context(), "ql:q:"+oneOf(w.course, turnQueues)+"-throttled", 0, -1).Val(); len(waits) > 0 && w.rarely(3) {
+		jid = oneOf(w.course, waits)
+	} else if parks, any := someone(w.course, w.parked); any && w.rarely(2) {
 		jid = parks
 	}
 	f := w.lab.redis.HMGet(w.t.Context(), "ql:j:"+jid, "state", "time").Val()
 	if f[0] == nil {
 		return
 	}
-	action := oneOf(w.turnsWorld, []string{"cancel", "now", "now", "retry", "move", "timeout", "priority", "extend", "kill"})
-	options := map[string][]any{"move": {1, "queue", oneOf(w.turnsWorld, turnQueues)}, "priority": {1, "priority", 2}, "extend": {1, "delay", 30}}[action]
+	action := oneOf(w.course, []string{"cancel", "now", "now", "retry", "move", "timeout", "priority", "extend", "kill"})
+	options := map[string][]any{"move": {1, "queue", oneOf(w.course, turnQueues)}, "priority": {1, "priority", 2}, "extend": {1, "delay", 30}}[action]
 	if options == nil {
 		options = []any{0}
 	}
@@ -522,7 +511,7 @@ func (w *jointWorld) amend() {
 
 // die lets a worker know of nothing that it has; the locks run out.
 func (w *jointWorld) die() {
-	worker := oneOf(w.turnsWorld, []string{"w1", "w2"})
+	worker := oneOf(w.course, []string{"w1", "w2"})
 	w.note("%s dies", worker)
 	for jid, run := range w.attempts {
 		if run.worker == worker {
@@ -570,21 +559,23 @@ func (w *jointWorld) strange() {
 	case 2:
 		jid := fmt.Sprintf("j %d", w.made)
 		w.made++
-		w.foreign("put", "f", oneOf(w.turnsWorld, turnQueues), jid, oneOf(w.turnsWorld, jointClasses), `{"v":"x"}`, "0")
+		w.foreign("put", "f", oneOf(w.course, turnQueues), jid, oneOf(w.course, jointClasses), `{"v":"x"}`, "0")
 	}
 }
 
 // popStrangely takes jobs by the pop of qless, or by that of reqless.
 func (w *jointWorld) popStrangely() {
-	q := oneOf(w.turnsWorld, turnQueues)
-	for _, view := range w.views(w.foreign(oneOf(w.turnsWorld, []string{"pop", "queue.pop"}), q, "f", "2")) {
+	q := oneOf(w.course, turnQueues)
+	for _, view := range w.views(w.foreign(oneOf(w.course, []string{"pop", "queue.pop"}), q, "f", "2")) {
 		w.forget(view.JID)
 		w.attempts[view.JID] = turnsRun{view.JID, q, "", "f", w.now, view.Expires, true}
 	}
 }
 
-// drain lets all that is left end, and looks at what is left then.
-func (w *jointWorld) drain() {
+func (w *jointWorld) finish() {
+	if w.mix != ours { // a foreigner can leave a place taken in a throttle which nobody of ours gave, and nobody finds that
+		return
+	}
 	w.attempts, w.orphans, w.lost = map[string]turnsRun{}, map[string]turnsRun{}, map[string]bool{}
 	w.single("unrecur", w.again)
 	if w.shut {
@@ -637,47 +628,38 @@ func TestJointWorlds(t *testing.T) {
 	l := newLab(t, "redis", DefaultNamespace)
 	client := labClient(t, l)
 	for _, mix := range []turnsMix{ours, ended} {
-		for seed := range Seeds(t, 20) {
-			w := newJointWorld(t, l, client, mix, seed, unchanged)
-			if wrong := w.play(150, nil); wrong != "" {
-				t.Fatalf("mix %s, seed %d: %s\nafter\n%s", mix, seed, wrong, strings.Join(w.log[max(0, len(w.log)-60):], "\n"))
-			}
-		}
+		playAll(t, 20, 150, func(seed uint64) program { return newJointWorld(t, l, client, mix, seed, unchanged) })
 	}
 }
 
 // jointMutations are mistakes in the scripts that the programs must find: those that are made most easily where orders and limits meet.
-var jointMutations = []struct {
-	name    string
-	changes []string // what stands there, and what in its place
-	first   uint64   // the seed that is played first, for one is known to find it
-}{
+var jointMutations = []mistake{
 	{"the turn is not asked for before the gate",
-		[]string{"if not job.has_turn and (job.lane or batch.ordered[queue]) and not may_begin(batch, queue, job, false) then", "if false then"}, 2},
+		[]string{"if not job.has_turn and (job.lane or batch.ordered[queue]) and not may_begin(batch, queue, job, false) then", "if false then"}, 2, ours},
 	{"what was canceled stays in its waitlist",
-		[]string{"if state == 'throttled' and gate then leave_waitlist(jid, queue, throttles) end", ""}, 10},
+		[]string{"if state == 'throttled' and gate then leave_waitlist(jid, queue, throttles) end", ""}, 10, ours},
 	{"a park passes the turn on",
 		[]string{"  keep_ours(s, {})\n  if s.of_queue and s.of_queue ~= queue then carry_over(jid, 'anew', queue) end\n",
-			"  keep_ours(s, {})\n  if s.lane then pass_turn(batch, s) end\n"}, 1},
-	{"a put merges into a parked job", []string{"and f[7] and f[8] and not (f[9] or f[10] or f[11] or f[13])", "and f[7] and f[8]"}, 1004},
+			"  keep_ours(s, {})\n  if s.lane then pass_turn(batch, s) end\n"}, 1, ours},
+	{"a put merges into a parked job", []string{"and f[7] and f[8] and not (f[9] or f[10] or f[11] or f[13])", "and f[7] and f[8]"}, 1004, ours},
 	{"a window counts at the put",
 		[]string{"  if named.at then put.due, put.delay = planned(batch, named.at) end\n",
-			"  if named.at then put.due, put.delay = planned(batch, named.at) end\n  if put.queue == 'p:q' and put.delay == 0 then put.delay = 20 end\n"}, 0},
+			"  if named.at then put.due, put.delay = planned(batch, named.at) end\n  if put.queue == 'p:q' and put.delay == 0 then put.delay = 20 end\n"}, 0, ours},
 	{"the mark of a deadline is lost with the reply",
-		[]string{"if leg.over then return { 'oarlock-park', 'over', 'oarlock-life', batch.time } end", "if leg.over then redis.call('HDEL', key, 'oarlock-park') return {} end"}, 4},
+		[]string{"if leg.over then return { 'oarlock-park', 'over', 'oarlock-life', batch.time } end", "if leg.over then redis.call('HDEL', key, 'oarlock-park') return {} end"}, 4, ours},
 	{"who goes on with an answer asks for none of the places that it gave back",
-		[]string{"if #need.list > 0 then", "if #need.list > 0 and not job.leg then"}, 1},
-	{"a message that died counts for each of its jobs", []string{"elseif counter == 'crash' then", "elseif counter == 'crash' or counter == 'batch' then"}, 1},
-	{"a parked job can be made due", []string{"if f[9] and a.state == 'scheduled' and f[10] == f[2] and (", "if false and ("}, 5},
+		[]string{"if #need.list > 0 then", "if #need.list > 0 and not job.leg then"}, 1, ours},
+	{"a message that died counts for each of its jobs", []string{"elseif counter == 'crash' then", "elseif counter == 'crash' or counter == 'batch' then"}, 1, ours},
+	{"a parked job can be made due", []string{"if f[9] and a.state == 'scheduled' and f[10] == f[2] and (", "if false and ("}, 5, ours},
 	{"a job with places is settled by who knows no gate",
 		[]string{"  for _, s in ipairs(settlements) do\n    if not seen[s.queue] then", "  for _, s in ipairs({}) do\n    if not seen[s.queue] then",
-			"if batch.throttled and (batch.ruled or batch.edition) and not batch.gate then", "if false then"}, 30},
-	{"a keyed job depends with the turn", []string{"  if lane and arrive_at(queue, jid, lane, now) then return end\n", ""}, 0},
+			"if batch.throttled and (batch.ruled or batch.edition) and not batch.gate then", "if false then"}, 30, ours},
+	{"a keyed job depends with the turn", []string{"  if lane and arrive_at(queue, jid, lane, now) then return end\n", ""}, 0, ours},
 	{"an answer makes nobody due",
-		[]string{"  seat(queue, '-work', '+inf', jid)\n  redis.call('ZREM', 'ql:q:' .. queue .. '-scheduled', jid)\n", ""}, 12},
+		[]string{"  seat(queue, '-work', '+inf', jid)\n  redis.call('ZREM', 'ql:q:' .. queue .. '-scheduled', jid)\n", ""}, 12, ours},
 	{"a queue is full whose places those have who are parked",
-		[]string{"return t.used >= t.max and t.used <= redis.call('ZCARD', 'ql:q:' .. queue .. '-locks')", "return t.used >= t.max"}, 0},
-	{"who is taken over is asked for nothing", []string{"batch.gated and batch.gated[queue] and batch.gate, 0, 0", "nil, 0, 0"}, 45},
+		[]string{"return t.used >= t.max and t.used <= redis.call('ZCARD', 'ql:q:' .. queue .. '-locks')", "return t.used >= t.max"}, 0, ours},
+	{"who is taken over is asked for nothing", []string{"batch.gated and batch.gated[queue] and batch.gate, 0, 0", "nil, 0, 0"}, 45, ours},
 }
 
 // TestJointMutations makes each mistake, in whatever script it is, and plays until a program finds it. That an idle pool counts as awake is shown by
@@ -685,12 +667,219 @@ var jointMutations = []struct {
 func TestJointMutations(t *testing.T) {
 	l := newLab(t, "redis", DefaultNamespace)
 	client := labClient(t, l)
-	for i, m := range jointMutations {
-		t.Run(m.name, func(t *testing.T) {
-			oneOfMistakes(t, i)
-			mustFind(t, m.changes, 20, func(i uint64, change func(string) string) string {
-				return newJointWorld(t, l, client, ours, 1000+m.first+i, change).play(150, nil)
-			})
-		})
+	mustFindEach(t, jointMutations, 20, 150, func(m mistake, i uint64, change func(string) string) program {
+		return newJointWorld(t, l, client, m.mix, 1000+m.first+i, change)
+	})
+}
+
+// jointShot is where all jobs stand.
+type jointShot struct {
+	Jobs  map[string]jointJob
+	Used  map[string]int      // by throttle: places that are taken
+	Asked map[string][]string // of those: by whom that began since the rules came
+	Parks map[string][]string // of these: by whom that is parked
+	Wrong []string            // who is to have a place, or to have none, and is not so
+}
+
+type jointJob struct {
+	State, Lane, Queue string
+	In                 []string // an entry of a waitlist counts where the job says so; another is dropped when it is met
+}
+
+const jointShotScript = `
+local shot = { Jobs = {}, Used = {}, Asked = {}, Parks = {} }
+local elders = {}
+for i = 3, #ARGV do elders[ARGV[i]] = true end
+local wrong = {}
+local waits = {}
+for _, name in ipairs(redis.call('KEYS', 'ql:oarlock:waitlist:*')) do
+  local rest = string.sub(name, #'ql:oarlock:waitlist:' + 1)
+  local length, from = string.match(rest, '^(%d+):()')
+  local queue = string.sub(rest, from, from + length - 1)
+  for _, jid in ipairs(redis.call('ZRANGE', name, 0, -1)) do
+    waits[queue .. '\0' .. jid] = true
+    if redis.call('EXISTS', 'ql:j:' .. jid) == 0 then wrong[#wrong + 1] = jid .. ' is no more, and waits in ' .. name end
+  end
+end
+local lanes = {}
+for _, name in ipairs(redis.call('KEYS', 'ql:oarlock:lane:*')) do
+  for _, entry in ipairs(redis.call('LRANGE', name, 0, -1)) do
+    local jid = string.match(entry, '^%S+ (.*)$')
+    lanes[jid] = entry
+  end
+end
+for _, name in ipairs(redis.call('KEYS', 'ql:j:*')) do
+  if redis.call('TYPE', name).ok == 'hash' then
+    local jid = string.sub(name, 6)
+    local f = redis.call('HMGET', name, 'state', 'oarlock-lane', 'queue')
+    local job = { State = f[1] or '', Lane = f[2] or '', Queue = f[3] or '', In = {} }
+    for _, queue in ipairs({ 'q', 'p:q' }) do
+      for _, part in ipairs({ 'work', 'scheduled', 'locks', 'depends', 'throttled' }) do
+        if redis.call('ZSCORE', 'ql:q:' .. queue .. '-' .. part, jid) then job.In[#job.In + 1] = part end
+      end
+    end
+    if job.State == 'throttled' and waits[job.Queue .. '\0' .. jid] then job.In[#job.In + 1] = 'waitlist' end
+    if lanes[jid] and string.sub(job.Lane, 1, 1) == '-' then job.In[#job.In + 1] = 'lane' end
+    if #job.In == 0 then job.In = nil end
+    shot.Jobs[jid] = job
+    local throttles, gate, since, queue, klass = unpack(redis.call('HMGET', name, 'throttles', 'oarlock-gate', 'time', 'queue', 'klass'))
+    local older = f[1] == 'running' and tonumber(since) <= tonumber(ARGV[1])
+    if f[1] == 'running' and gate and klass ~= 'Free' and not older and string.find(ARGV[2], ' ' .. queue .. ' ', 1, true) then
+      for _, tid in ipairs(cjson.decode(throttles)) do
+        if not redis.call('ZSCORE', 'ql:th:' .. tid .. '-locks', jid) then wrong[#wrong + 1] = jid .. ' runs without ' .. tid end
+      end
+    end
+  end
+end
+for _, name in ipairs(redis.call('KEYS', 'ql:th:*-locks')) do
+  local tid = string.sub(name, 7, -7)
+  shot.Used[tid] = redis.call('ZCARD', name)
+  for _, holder in ipairs(redis.call('ZRANGE', name, 0, -1)) do
+    local jid = string.match(holder, '^[^%z]*')
+    local f = redis.call('HMGET', 'ql:j:' .. jid, 'state', 'throttles', 'oarlock-park', 'oarlock-response', 'time')
+    local has = f[1] == 'running' or f[1] == 'stalled' or (f[3] or f[4]) and f[1] ~= 'complete' and f[1] ~= 'failed'
+    local popped = string.match(holder, '%z%d+%z(.*)$')
+    if not elders[jid] and not (popped and tonumber(popped) <= tonumber(ARGV[1])) then 
+      shot.Asked[tid] = shot.Asked[tid] or {}
+      table.insert(shot.Asked[tid], holder)
+      if f[1] == 'scheduled' and f[3] and tonumber(f[5]) > tonumber(ARGV[1]) then
+        shot.Parks[tid] = shot.Parks[tid] or {}
+        table.insert(shot.Parks[tid], holder)
+      end
+    end
+    if not popped and not (has and string.find(f[2] or '', '"' .. tid .. '"', 1, true)) then
+      wrong[#wrong + 1] = jid .. ' has a place of ' .. tid
+    end
+  end
+end
+if #wrong > 0 then shot.Wrong = wrong end
+return cjson.encode(shot)`
+
+// jointRows is where a job of a state stands.
+var jointRows = map[string][]string{
+	"waiting": {"work", "lane"}, "scheduled": {"scheduled"}, "running": {"locks"}, "depends": {"depends"}, "throttled": {"throttled waitlist", "throttled", "work"},
+	"stalled": {"work"}, "complete": {""}, "failed": {""},
+}
+
+// places checks that each job stands in one place, and that no more places are taken than there are.
+func (w *jointWorld) places() *jointShot {
+	words := []any{wire.Number(w.came), " " + strings.Join(slices.Sorted(maps.Keys(w.ruled)), " ") + " "}
+	for jid := range w.elders {
+		words = append(words, jid)
 	}
+	text, _ := w.eval(jointShotScript, words...).(string)
+	var shot jointShot
+	if err := json.Unmarshal([]byte(text), &shot); err != nil {
+		w.t.Fatalf("where all stands: %v in %q", err, text)
+	}
+	for jid, job := range shot.Jobs {
+		in := strings.Join(job.In, " ")
+		if job.State == "stalled" && in == "lane" { // taken back while others of its key go first
+			continue
+		}
+		if w.mix != ours && job.State == "throttled" && in == "work waitlist" { // a foreigner let it try, of whom the waitlist was not told
+			continue
+		}
+		if !slices.Contains(jointRows[job.State], in) {
+			w.fail("%s is %s and stands in %q, with the mark %q", jid, job.State, in, job.Lane)
+		}
+		if job.State == "depends" && strings.HasPrefix(job.Lane, "+") {
+			w.fail("%s depends on others and has the turn", jid)
+		}
+	}
+	if w.mix != ours {
+		return &shot
+	}
+	for jid, job := range shot.Jobs {
+		if job.State == "running" && strings.HasPrefix(job.Lane, fmt.Sprintf("=%d:%s:", len(job.Queue), job.Queue)) {
+			w.fail("%s runs, and has not the turn of its key: %q", jid, job.Lane)
+		}
+	}
+	if len(shot.Wrong) > 0 {
+		w.fail("%q", shot.Wrong)
+	}
+	if parks := shot.Parks["a"]; w.free && len(parks) > 0 {
+		w.fail("%q are parked, and have places that those have not who are", parks)
+	}
+	for tid, limit := range w.limits {
+		if all := shot.Asked[tid]; len(all) > limit {
+			w.fail("%d places of %s are taken, of %d: by %q", len(all), tid, limit, all)
+		}
+	}
+	return &shot
+}
+
+// idle lets a worker with free children look twice; beside others, for as long as it takes to find what they have left of places, and to give them to
+// one after the other: then nothing waits that could run.
+func (w *jointWorld) idle() {
+	looks := 2
+	if w.mix != ours {
+		looks = 7
+	}
+	for range looks {
+		w.now += 1.1
+		w.tend()
+		w.exchange("w1", 60, nil)
+		w.look()
+	}
+	w.exchange("w1", 60, nil) // who could try only since a queue was looked at, of which a wake tells
+	if w.mix != ours || w.lost["w1"] {
+		return
+	}
+	shot := w.places()
+	for jid, job := range shot.Jobs {
+		if slices.Contains(job.In, "work") && !(job.Queue == "q" && w.isFull(shot)) {
+			w.fail("%s waits, and children are free", jid)
+		}
+		if !slices.Contains(job.In, "throttled") {
+			continue
+		}
+		var names []string
+		f := w.lab.redis.HGet(w.t.Context(), "ql:j:"+jid, "throttles").Val()
+		if err := json.Unmarshal([]byte(f), &names); err != nil {
+			w.fail("%s waits for a place of %q", jid, f)
+		}
+		// Of what a waitlist has passed that waits for longest and is overdue, the places are kept for it.
+		if !slices.ContainsFunc(names, func(tid string) bool {
+			return shot.Used[tid] > 0 || w.lab.redis.ZCard(w.t.Context(), "ql:oarlock:eldest:"+tid).Val() > 1
+		}) {
+			w.fail("%s waits for a place of %q, of which nobody has any", jid, names)
+		}
+	}
+}
+
+// isFull reports whether jobs run in all places of the queue q: of what comes in then nothing is looked at.
+func (w *jointWorld) isFull(shot *jointShot) bool {
+	limit, runs := w.limits["ql:q:q"], 0
+	for _, job := range shot.Jobs {
+		if job.State == "running" && job.Queue == "q" {
+			runs++
+		}
+	}
+	return limit > 0 && shot.Used["ql:q:q"] >= limit && runs >= shot.Used["ql:q:q"]
+}
+
+// left are the keys that are there and ought not to be when all jobs are complete.
+func (w *jointWorld) left() []string {
+	return slices.DeleteFunc(w.lab.redis.Keys(w.t.Context(), "ql:*").Val(), mayStay)
+}
+
+// over reports whether all jobs are complete.
+func (w *jointWorld) over() bool {
+	for _, job := range w.places().Jobs {
+		if job.State != "complete" {
+			return false
+		}
+	}
+	return true
+}
+
+// mayStay reports whether a key may be there when all jobs are complete.
+func mayStay(key string) bool {
+	ours, is := strings.CutPrefix(key, "ql:oarlock:")
+	if !is {
+		return !strings.HasPrefix(key, "ql:th:") || !strings.HasSuffix(key, "-locks")
+	}
+	name, _, _ := strings.Cut(ours, ":")
+	return slices.Contains([]string{"rules", "needs", "seen", "tended", "held", "places", "windows", "outside", "correlations", "correlations-due", "early", "starts", "edition", "o"}, name)
 }

@@ -24,8 +24,7 @@ func TestKeysOfAnyBytes(t *testing.T) {
 		s := session(t, c, "w")
 		for _, key := range []string{"k", " ", "a b", ":", "=x", "!0 - ", "1:q:", "a\nb", "\x00", "%d(", "é\u202e", strings.Repeat("x", 512)} {
 			for _, jid := range []string{"first of all", "second:\n"} {
-				_, err := c.Put(t.Context(), queue.Put{Queue: name, JID: jid, Klass: "K", Key: key})
-				ok(t, err)
+				must(c.Put(t.Context(), queue.Put{Queue: name, JID: jid, Klass: "K", Key: key}))(t)
 			}
 			for _, jid := range []string{"first of all", "second:\n"} {
 				reply, _ := take(t, s, queue.Take{Queues: []string{name}, Count: 2})
@@ -60,25 +59,21 @@ func TestInLane(t *testing.T) {
 			jid   string
 			place int
 		}{{"j0", 0}, {"j1", 1}, {"j500", 500}, {"j1000", 1000}, {"j1001", queue.FarPlace}, {"j1099", queue.FarPlace}} {
-			at, err := c.InLane(t.Context(), want.jid)
-			ok(t, err)
+			at := must(c.InLane(t.Context(), want.jid))(t)
 			equal(t, want.jid, at, queue.InLane{Key: "k", Turn: queue.Turn{Holder: "j0", Behind: 1099}, Place: want.place})
 		}
 		for _, p := range []queue.Put{{Queue: "q", JID: "plain", Klass: "K"}, {Queue: "q", JID: "later", Klass: "K", Key: "k", Delay: time.Hour}} {
-			_, err := c.Put(t.Context(), p)
-			ok(t, err)
+			must(c.Put(t.Context(), p))(t)
 		}
 		for jid, want := range map[string]queue.InLane{"plain": {}, "none": {}, "later": {Key: "k", Turn: queue.Turn{Holder: "j0", Behind: 1099}}} {
-			at, err := c.InLane(t.Context(), jid)
-			ok(t, err)
+			at := must(c.InLane(t.Context(), jid))(t)
 			equal(t, jid, at, want)
 			if job, err := c.Get(t.Context(), jid); jid != "none" && (err != nil || job.Key != want.Key) {
 				t.Errorf("%s has the key %+v, %v", jid, job, err)
 			}
 		}
 		ok(t, c.Redis().HSet(t.Context(), "ql:j:j1", "queue", "elsewhere").Err()) // by somebody who knows no keys
-		at, err := c.InLane(t.Context(), "j1")
-		ok(t, err)
+		at := must(c.InLane(t.Context(), "j1"))(t)
 		equal(t, "in another queue", at, queue.InLane{})
 	})
 }
@@ -96,9 +91,7 @@ func TestKeysThatAreNone(t *testing.T) {
 		}
 		for _, key := range []string{"", strings.Repeat("x", 513)} {
 			err := queue.Protocol(queue.Qless).Run(t.Context(), c.Redis(), nil, "put", "1", "w", "q", "j", "K", "{}", "0", "key", key).Err()
-			if err == nil || !strings.Contains(err.Error(), "Put(): key must have 1 to 512 bytes") {
-				t.Errorf("%q: %v", key, err)
-			}
+			never(t, err == nil || !strings.Contains(err.Error(), "Put(): key must have 1 to 512 bytes"), "%q: %v", key, err)
 		}
 		if n := c.Redis().Exists(t.Context(), "ql:j:j", "ql:oarlock:rules").Val(); n != 0 {
 			t.Error("a refused put has changed something")
@@ -111,8 +104,7 @@ func TestAGhostEndsWithItsAttempt(t *testing.T) {
 	onEachServer(t, func(t *testing.T, c *queue.Client) {
 		s := session(t, c, "w")
 		for _, jid := range []string{"a", "b"} {
-			_, err := c.Put(t.Context(), queue.Put{Queue: "q", JID: jid, Klass: "K", Key: "k"})
-			ok(t, err)
+			must(c.Put(t.Context(), queue.Put{Queue: "q", JID: jid, Klass: "K", Key: "k"}))(t)
 		}
 		reply, _ := take(t, s, queue.Take{Queues: []string{"q"}, Count: 2})
 		ok(t, c.Cancel(t.Context(), "a"))
@@ -150,8 +142,7 @@ func TestTurnsThatEndTogether(t *testing.T) {
 				for _, job := range reply.Jobs {
 					ends = append(ends, queue.Settlement{JID: job.JID, Queue: job.Queue, Popped: job.Popped, Action: queue.Complete})
 				}
-				got, err := s.Exchange(t.Context(), ends, queue.Take{Queues: []string{"q"}, Count: 10})
-				ok(t, err)
+				got := must(s.Exchange(t.Context(), ends, queue.Take{Queues: []string{"q"}, Count: 10}))(t)
 				for i, r := range got.Results {
 					if r.Err != nil || r.State != "complete" {
 						t.Errorf("%s is %+v", ends[i].JID, r)
@@ -166,9 +157,7 @@ func TestTurnsThatEndTogether(t *testing.T) {
 					want = append(want, "2 "+key)
 					left[key] = "=2 " + key
 				}
-				if !slices.Equal(began, want) {
-					t.Errorf("then began %q, want %q", began, want)
-				}
+				never(t, !slices.Equal(began, want), "then began %q, want %q", began, want)
 				if turns := must(c.Redis().HGetAll(t.Context(), "ql:oarlock:turns:q").Result())(t); !maps.Equal(turns, left) {
 					t.Errorf("turns are %v, want %v", turns, left)
 				}
@@ -221,9 +210,7 @@ func TestTurnsThatCannotBePassed(t *testing.T) {
 		ok(t, c.Redis().Set(t.Context(), "ql:oarlock:turns:q", "x", 0).Err())
 		job := reply.Jobs[0]
 		got, err := s.Exchange(t.Context(), []queue.Settlement{{JID: job.JID, Queue: job.Queue, Popped: job.Popped, Action: queue.Complete}}, queue.Take{})
-		if err != nil || got.Results[0].State != "complete" || len(got.Broken) != 1 || got.Broken[0].Queue != "q" {
-			t.Errorf("%+v, %v", got, err)
-		}
+		never(t, err != nil || got.Results[0].State != "complete" || len(got.Broken) != 1 || got.Broken[0].Queue != "q", "%+v, %v", got, err)
 	})
 }
 
@@ -259,8 +246,7 @@ func keyed(t *testing.T, c *queue.Client, key string, jids ...string) {
 	for i, jid := range jids {
 		puts[i] = queue.Put{Queue: "q", JID: jid, Klass: "K", Key: key}
 	}
-	results, err := c.PutAll(t.Context(), puts)
-	ok(t, err)
+	results := must(c.PutAll(t.Context(), puts))(t)
 	for _, r := range results {
 		ok(t, r.Err)
 	}
@@ -287,19 +273,13 @@ func TestDropAKey(t *testing.T) {
 		}
 		keyed(t, c, "a b", many...)
 		keyed(t, c, "other", "x", "y")
-		_, err := c.Put(t.Context(), queue.Put{Queue: "elsewhere", JID: "waits", Klass: "K", Depends: []string{"j70"}})
-		ok(t, err)
+		must(c.Put(t.Context(), queue.Put{Queue: "elsewhere", JID: "waits", Klass: "K", Depends: []string{"j70"}}))(t)
 		ok(t, c.Cancel(t.Context(), "j140")) // its entry stays until somebody comes upon it
-		dropped, err := c.DropKey(t.Context(), "q", "a b")
-		ok(t, err)
-		if dropped.Done != 148 || dropped.Kept != 1 || dropped.Left[0].JID != "j70" {
-			t.Fatalf("dropped %+v", dropped)
-		}
-		left, err := c.KeyLines(t.Context(), "q", []string{"a b"})
-		ok(t, err)
+		dropped := must(c.DropKey(t.Context(), "q", "a b"))(t)
+		stop(t, dropped.Done != 148 || dropped.Kept != 1 || dropped.Left[0].JID != "j70", "dropped %+v", dropped)
+		left := must(c.KeyLines(t.Context(), "q", []string{"a b"}))(t)
 		equal(t, "the one that is left has the turn", left[0].Turn, queue.Turn{Holder: "j70"})
-		counts, err := c.KeyCounts(t.Context(), "q")
-		ok(t, err)
+		counts := must(c.KeyCounts(t.Context(), "q"))(t)
 		equal(t, "counts", counts, queue.KeyCounts{Ordered: true, Keys: 2, Behind: 1})
 		census, _, err := c.Census(t.Context(), []string{"q"})
 		ok(t, err)
@@ -309,8 +289,7 @@ func TestDropAKey(t *testing.T) {
 		if err != nil || total != 1 || lines[0].Key != "other" || lines[0].Turn != (queue.Turn{Holder: "x", Behind: 1}) || lines[0].Since == 0 {
 			t.Errorf("blocked: %+v of %d, %v", lines, total, err)
 		}
-		next, err := c.Lane(t.Context(), "q", "other", 0, 10)
-		ok(t, err)
+		next := must(c.Lane(t.Context(), "q", "other", 0, 10))(t)
 		equal(t, "behind", next, []string{"y"})
 	})
 }
@@ -321,8 +300,7 @@ func TestDropAKeyThatRuns(t *testing.T) {
 		keyed(t, c, "k", "runs", "behind")
 		s := session(t, c, "w")
 		take(t, s, queue.Take{Queues: []string{"q"}, Count: 1})
-		dropped, err := c.DropKey(t.Context(), "q", "k")
-		ok(t, err)
+		dropped := must(c.DropKey(t.Context(), "q", "k"))(t)
 		equal(t, "dropped", dropped.Done, 2)
 		keyed(t, c, "k", "new")
 		if reply, _ := take(t, s, queue.Take{Queues: []string{"q"}, Count: 1}); len(reply.Jobs) != 0 {
@@ -350,8 +328,7 @@ func TestPassATurn(t *testing.T) {
 		if reply, _ := take(t, s, queue.Take{Queues: []string{"q"}, Count: 2}); len(reply.Jobs) != 0 {
 			t.Fatalf("%+v runs before one that failed", reply.Jobs)
 		}
-		jid, err := c.PassTurn(t.Context(), "q", "k")
-		ok(t, err)
+		jid := must(c.PassTurn(t.Context(), "q", "k"))(t)
 		equal(t, "passed from", jid, "first")
 		if reply, _ := take(t, s, queue.Take{Queues: []string{"q"}, Count: 2}); len(reply.Jobs) != 1 || reply.Jobs[0].JID != "second" {
 			t.Errorf("after pass took %+v", reply.Jobs)
@@ -369,8 +346,7 @@ func TestDueInThreeCenturies(t *testing.T) {
 		keyed(t, c, "k", "first")
 		for _, p := range []queue.Put{{JID: "plain"}, {JID: "shelved", Key: "k"}, {JID: "of another queue", Key: "k"}} {
 			p.Queue, p.Klass, p.Delay = "q", "K", time.Hour
-			_, err := c.Put(t.Context(), p)
-			ok(t, err)
+			must(c.Put(t.Context(), p))(t)
 		}
 		hour := c.Now() + 3600
 		mark := c.Redis().HGet(t.Context(), "ql:j:shelved", "oarlock-lane").Val()
@@ -379,10 +355,8 @@ func TestDueInThreeCenturies(t *testing.T) {
 			ok(t, c.Redis().ZAdd(t.Context(), "ql:q:q-scheduled", redis.Z{Score: late, Member: jid}).Err())
 		}
 		for jid, want := range map[string]float64{"plain": late, "of another queue": late, "shelved": hour} {
-			where, err := c.Whereabouts(t.Context(), "q", jid)
-			ok(t, err)
-			glances, err := c.Glances(t.Context(), queue.Brief, jid)
-			ok(t, err)
+			where := must(c.Whereabouts(t.Context(), "q", jid))(t)
+			glances := must(c.Glances(t.Context(), queue.Brief, jid))(t)
 			if g := glances[0]; math.Abs(where.Due-want) > 60 || g.Row != "scheduled" || math.Abs(g.Moment-want) > 60 {
 				t.Errorf("%s is due at %f, and %s until %f; want %f", jid, where.Due, g.Row, g.Moment, want)
 			}
@@ -405,12 +379,9 @@ func TestTendSaysWhoseTurnsWentOn(t *testing.T) {
 		rdb.Del(ctx, "ql:j:gone1")
 		rdb.HSet(ctx, "ql:j:elsewhere1", "queue", "other")
 		rdb.HDel(ctx, "ql:oarlock:turns:q", "lost")
-		tended, err := c.Tend(ctx, []string{"q"}, nil, 0)
-		ok(t, err)
+		tended := must(c.Tend(ctx, []string{"q"}, nil, 0))(t)
 		want := map[string]int{queue.TurnEnded: 1, queue.TurnGone: 1, queue.TurnElsewhere: 1, queue.TurnLost: 1}
-		if !maps.Equal(tended.Mended, want) || tended.Places != nil {
-			t.Errorf("it says %+v, want %v", tended, want)
-		}
+		never(t, !maps.Equal(tended.Mended, want) || tended.Places != nil, "it says %+v, want %v", tended, want)
 	})
 }
 
@@ -422,15 +393,12 @@ func TestCensusOfKeys(t *testing.T) {
 		keyed(t, c, "a", "a1", "a2", "a3")
 		keyed(t, c, "b", "b1", "b2")
 		keyed(t, c, "c", "c1")
-		_, err := c.Put(ctx, queue.Put{Queue: "plain", Klass: "K"})
-		ok(t, err)
+		must(c.Put(ctx, queue.Put{Queue: "plain", Klass: "K"}))(t)
 		rdb.ZAdd(ctx, "ql:oarlock:lanes:q", redis.Z{Score: 1000, Member: "a"}, redis.Z{Score: 2000, Member: "b"})
 		census := func() (q, plain queue.KeysCensus) {
 			all, _, err := c.Census(ctx, []string{"q", "plain"})
 			ok(t, err)
-			if all[0].Damage != "" || all[0].Behind != 3 || all[0].Waiting != 6 {
-				t.Errorf("there are %+v", all[0])
-			}
+			never(t, all[0].Damage != "" || all[0].Behind != 3 || all[0].Waiting != 6, "there are %+v", all[0])
 			return all[0].Keys, all[1].Keys
 		}
 		q, plain := census()
@@ -459,14 +427,12 @@ func TestFreeKeys(t *testing.T) {
 			keyed(t, c, fmt.Sprintf("k %d", i), jids...)
 			all = append(all, jids...)
 		}
-		_, err := c.Put(t.Context(), queue.Put{Queue: "q", JID: "later", Klass: "K", Key: "k 1", Delay: time.Hour})
-		ok(t, err)
+		must(c.Put(t.Context(), queue.Put{Queue: "q", JID: "later", Klass: "K", Key: "k 1", Delay: time.Hour}))(t)
 		due := c.Now() + 3600
 		s := session(t, c, "w")
 		reply, _ := take(t, s, queue.Take{Queues: []string{"q"}, Count: 1})
 		runs := reply.Jobs[0]
-		freed, err := c.FreeKeys(t.Context(), "q")
-		ok(t, err)
+		freed := must(c.FreeKeys(t.Context(), "q"))(t)
 		equal(t, "freed", freed, 2*130+1)
 		if names := ourKeys(t, c); len(names) > 0 {
 			t.Errorf("left: %q", names)
@@ -488,8 +454,7 @@ func TestFreeKeys(t *testing.T) {
 			}
 		}
 		equal(t, "jobs that are handed out", len(seen), len(all))
-		counts, err := c.KeyCounts(t.Context(), "q")
-		ok(t, err)
+		counts := must(c.KeyCounts(t.Context(), "q"))(t)
 		equal(t, "counts", counts, queue.KeyCounts{})
 	})
 }
@@ -502,10 +467,8 @@ func TestFreeKeysOfMany(t *testing.T) {
 	for i := range 5000 {
 		pipe.HSet(t.Context(), "ql:oarlock:turns:q", fmt.Sprint("k ", i), fmt.Sprint("=gone", i))
 	}
-	_, err := pipe.Exec(t.Context())
-	ok(t, err)
-	freed, err := c.FreeKeys(t.Context(), "q")
-	ok(t, err)
+	must(pipe.Exec(t.Context()))(t)
+	freed := must(c.FreeKeys(t.Context(), "q"))(t)
 	equal(t, "freed", freed, 1)
 	if names := ourKeys(t, c); len(names) > 0 {
 		t.Errorf("left: %q, of which there are %d turns", names, c.Redis().HLen(t.Context(), "ql:oarlock:turns:q").Val())
@@ -518,16 +481,14 @@ func TestKeyOrder(t *testing.T) {
 		a := queue.OrderFile{Owner: "a:/c.toml", Revision: 1, Orders: []queue.KeyOrder{{Queue: "q"}, {Queue: "other", Fair: true, Hold: true}}}
 		says := func(file queue.OrderFile, mode queue.OrderMode, want ...queue.OrderChange) {
 			t.Helper()
-			got, err := c.SetKeyOrder(t.Context(), file, mode)
-			ok(t, err)
+			got := must(c.SetKeyOrder(t.Context(), file, mode))(t)
 			equal(t, "changed", got, want)
 		}
 		says(a, queue.LookAtOrder, queue.OrderChange{Queue: "q"}, queue.OrderChange{Queue: "other"})
 		says(a, queue.AllOrders, queue.OrderChange{Queue: "q"}, queue.OrderChange{Queue: "other"})
 		says(a, queue.KeepOrders)
 		for _, jid := range []string{"a", "b"} {
-			_, err := c.Put(t.Context(), queue.Put{Queue: "q", JID: jid, Klass: "K", Tags: []string{"x", "key:k"}})
-			ok(t, err)
+			must(c.Put(t.Context(), queue.Put{Queue: "q", JID: jid, Klass: "K", Tags: []string{"x", "key:k"}}))(t)
 		}
 		s := session(t, c, "w")
 		if reply, _ := take(t, s, queue.Take{Queues: []string{"q"}, Count: 2}); len(reply.Jobs) != 1 || reply.Jobs[0].JID != "a" || reply.Jobs[0].Key != "k" {
@@ -561,8 +522,7 @@ func TestTurnsOfKeys(t *testing.T) {
 	onEachServer(t, func(t *testing.T, c *queue.Client) {
 		for fair, want := range map[bool]string{false: "a1 a2 b1 a3 b2", true: "a1 b1 a2 b2 a3"} {
 			ok(t, c.Redis().FlushDB(t.Context()).Err())
-			_, err := c.SetKeyOrder(t.Context(), queue.OrderFile{Orders: []queue.KeyOrder{{Queue: "q", Fair: fair}}}, queue.KeepOrders)
-			ok(t, err)
+			must(c.SetKeyOrder(t.Context(), queue.OrderFile{Orders: []queue.KeyOrder{{Queue: "q", Fair: fair}}}, queue.KeepOrders))(t)
 			for _, jid := range strings.Fields("a1 a2 b1 a3 b2") {
 				keyed(t, c, jid[:1], jid)
 			}
@@ -596,8 +556,7 @@ func TestLagIsForAChild(t *testing.T) {
 				t.Errorf("%s: by the census since %f, by the outlook %f; it was between %f and %f", name, s, o, from, to)
 			}
 		}
-		_, err := c.Put(t.Context(), queue.Put{Queue: "late", JID: "late", Klass: "K", Delay: 20 * time.Millisecond})
-		ok(t, err)
+		must(c.Put(t.Context(), queue.Put{Queue: "late", JID: "late", Klass: "K", Delay: 20 * time.Millisecond}))(t)
 		due := c.Redis().ZScore(t.Context(), "ql:q:late-scheduled", "late").Val()
 		for c.Now() <= due {
 			time.Sleep(5 * time.Millisecond) // Redis' clock goes on
@@ -609,5 +568,49 @@ func TestLagIsForAChild(t *testing.T) {
 		before := c.Now()
 		settle(t, s, reply.Jobs[0], queue.Settlement{Action: queue.Complete})
 		since("q", before, c.Now())
+	})
+}
+
+// TestKeysBelongToNobody: a key is tied to no worker and to no part of the queue. Whoever asks gets jobs of any keys, as many at once as
+// there are keys, and nothing has to be changed when there are more workers, or fewer.
+func TestKeysBelongToNobody(t *testing.T) {
+	onEachServer(t, func(t *testing.T, c *queue.Client) {
+		const keys = 12
+		for n := range 4 {
+			for k := range keys {
+				keyed(t, c, fmt.Sprint("key ", k), fmt.Sprintf("%d:%d", k, n))
+			}
+		}
+		workers := []*queue.Session{session(t, c, "a"), session(t, c, "b"), session(t, c, "c")}
+		had := map[string]map[int]bool{} // by key: the workers that had jobs of it
+		for n, many := range []int{1, 2, 3, 1} {
+			running := map[int][]queue.Taken{} // by worker
+			for w := range many {
+				reply, _ := take(t, workers[w], queue.Take{Queues: []string{"q"}, Count: keys / many})
+				running[w] = reply.Jobs
+				if len(reply.Jobs) != keys/many {
+					t.Fatalf("of %d keys that are free one of %d workers is given %d", keys, many, len(reply.Jobs))
+				}
+			}
+			for w, jobs := range running {
+				for _, job := range jobs {
+					var k, number int
+					fmt.Sscanf(job.JID, "%d:%d", &k, &number)
+					never(t, number != n, "%s is handed out in round %d", job.JID, n)
+					if had[job.Key] == nil {
+						had[job.Key] = map[int]bool{}
+					}
+					had[job.Key][w] = true
+					settle(t, workers[w], job, queue.Settlement{Action: queue.Complete})
+				}
+			}
+		}
+		several := 0
+		for _, by := range had {
+			if len(by) > 1 {
+				several++
+			}
+		}
+		never(t, len(had) != keys || several < keys/2, "of %d keys %d had jobs with several workers", len(had), several)
 	})
 }

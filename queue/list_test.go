@@ -144,9 +144,7 @@ func TestWindowsStayWhereTheyAre(t *testing.T) {
 			ok(t, rdb.LPush(ctx, "ql:f:g", jid).Err())
 		}
 		all := jidsOn(t, c, shelf, 200)
-		if len(all) != 23 {
-			t.Fatalf("%v: %d jobs", shelf, len(all))
-		}
+		stop(t, len(all) != 23, "%v: %d jobs", shelf, len(all))
 		for limit := 1; limit < 24; limit++ {
 			if in := jidsOn(t, c, shelf, limit); !slices.Equal(in, all) {
 				t.Errorf("%v by %d: %v, want %v", shelf, limit, in, all)
@@ -174,9 +172,7 @@ func TestWindowsStayWhereTheyAre(t *testing.T) {
 			t.Errorf("%v, changed meanwhile: %v, want %v", shelf, got, all)
 		}
 		for jid, times := range seen {
-			if times != 1 {
-				t.Errorf("%v: %s was seen %d times", shelf, jid, times)
-			}
+			never(t, times != 1, "%v: %s was seen %d times", shelf, jid, times)
 		}
 	}
 	for _, cursor := range []string{"x", "1:", "1:x", "9:1:j", ":", strings.Repeat("9", 400)} {
@@ -217,9 +213,7 @@ func TestHostileNamesAreListed(t *testing.T) {
 				}
 			}
 			census, _, err := c.Census(ctx, []string{q})
-			if err != nil || census[0].Waiting != len(names) || census[0].Name != q {
-				t.Errorf("%.20q: %+v %v", name, census, err)
-			}
+			never(t, err != nil || census[0].Waiting != len(names) || census[0].Name != q, "%.20q: %+v %v", name, census, err)
 		}
 	})
 }
@@ -238,9 +232,7 @@ func TestWhatIsDamagedIsListed(t *testing.T) {
 		rows := map[string]string{}
 		for _, job := range l.Jobs {
 			rows[job.JID] = job.Row
-			if (job.Damage == "") != (job.JID == "a") {
-				t.Errorf("%s: %q", job.JID, job.Damage)
-			}
+			never(t, (job.Damage == "") != (job.JID == "a"), "%s: %q", job.JID, job.Damage)
 		}
 		equal(t, "rows", rows, map[string]string{"a": "waiting", "b": queue.RowDamaged, "c": "waiting"})
 		ok(t, rdb.Set(ctx, "ql:f:broken", "x", 0).Err())
@@ -249,9 +241,7 @@ func TestWhatIsDamagedIsListed(t *testing.T) {
 		equal(t, "groups", groups.Groups, []queue.FailureGroup{{Name: "empty"}, {Name: "broken", Jobs: -1}})
 		ok(t, rdb.Set(ctx, "ql:q:broken-work", "x", 0).Err())
 		census, _, err := c.Census(ctx, []string{"broken", "q"})
-		if err != nil || census[0].Damage == "" || census[1].Damage != "" || census[1].Waiting != 3 {
-			t.Errorf("%+v %v", census, err)
-		}
+		never(t, err != nil || census[0].Damage == "" || census[1].Damage != "" || census[1].Waiting != 3, "%+v %v", census, err)
 		if _, err := c.List(ctx, queue.Shelf{Kind: queue.ShelfWaiting, Name: "broken"}, "", 10, queue.Brief, queue.Words{}); queue.Class(err) != queue.Refused {
 			t.Errorf("a shelf that is none: %v", err)
 		}
@@ -268,9 +258,7 @@ func TestFailureGroupsInPages(t *testing.T) {
 		seen, last := map[string]bool{}, 1000
 		for cursor := ""; ; {
 			f := must(c.FailureGroups(ctx, cursor, 20, queue.Brief))(t)
-			if f.Total != many || f.Sorted != (many == 45) {
-				t.Fatalf("%d groups, sorted %v", f.Total, f.Sorted)
-			}
+			stop(t, f.Total != many || f.Sorted != (many == 45), "%d groups, sorted %v", f.Total, f.Sorted)
 			for _, g := range f.Groups {
 				if seen[g.Name] = true; f.Sorted && g.Jobs > last {
 					t.Errorf("%s with %d comes behind one with %d", g.Name, g.Jobs, last)
@@ -318,9 +306,7 @@ func TestWhoOnlyLooks(t *testing.T) {
 		"a put": second(c.Put(ctx, queue.Put{Queue: "q", Klass: "K"})), "a pause": c.Pause(ctx, "q"), "a setting": c.Set(ctx, "heartbeat", "70"),
 		"a cancel": c.Cancel(ctx, "waiting"), "an event": c.Redis().Publish(ctx, "ql:x", "y").Err(),
 	} {
-		if err == nil {
-			t.Errorf("%s went through", what)
-		}
+		never(t, err == nil, "%s went through", what)
 	}
 }
 
@@ -341,9 +327,7 @@ func TestRecurringJobsOfManyQueues(t *testing.T) {
 		ok(t, c.Redis().HSet(ctx, "ql:r:a1", "interval", "often").Err())
 		ok(t, c.Redis().Del(ctx, "ql:r:a2").Err())
 		damaged := must(c.RecurringJobs(ctx, []string{"a"}, 0, 10))(t)
-		if len(damaged) != 2 || damaged[0].Damage != "" || damaged[1].Damage == "" || damaged[1].JID != "a1" {
-			t.Errorf("%+v", damaged)
-		}
+		never(t, len(damaged) != 2 || damaged[0].Damage != "" || damaged[1].Damage == "" || damaged[1].JID != "a1", "%+v", damaged)
 	})
 }
 
@@ -366,8 +350,7 @@ func TestThrottlesAreFoundAmongManyKeys(t *testing.T) {
 		for cursor := ""; ; {
 			ids, next, err := c.ThrottleNames(ctx, cursor, 1)
 			ok(t, err)
-			some, err := c.CountThrottles(ctx, ids)
-			ok(t, err)
+			some := must(c.CountThrottles(ctx, ids))(t)
 			for _, th := range some {
 				found[th.ID] = th
 			}
@@ -405,9 +388,7 @@ func TestAThrottleIsFoundThatBeginsToBeWaitedFor(t *testing.T) {
 				ok(t, c.Redis().SAdd(ctx, "ql:oarlock:waited", fmt.Sprint("t", i)).Err())
 			}
 		}
-		if len(met) != 40 {
-			t.Errorf("met are %d of 40", len(met))
-		}
+		never(t, len(met) != 40, "met are %d of 40", len(met))
 	})
 }
 
@@ -489,9 +470,7 @@ func TestLargeJobsAreReadAFewAtATime(t *testing.T) {
 	}
 	of := costOf(t, c, func() {
 		for i, job := range must(c.GetMany(ctx, jids...))(t) {
-			if job.JID != jids[i] || string(job.Data) != large {
-				t.Fatalf("%s has %d bytes", job.JID, len(job.Data))
-			}
+			stop(t, job.JID != jids[i] || string(job.Data) != large, "%s has %d bytes", job.JID, len(job.Data))
 		}
 	})
 	equal(t, "calls", of.calls, 2)
@@ -500,4 +479,100 @@ func TestLargeJobsAreReadAFewAtATime(t *testing.T) {
 			t.Errorf("%d of %d bytes were read to be shown", len(g.Data), g.Size)
 		}
 	}
+}
+
+// Lists are found a part at a time among many other keys: all of them in the end, each part of no more keys than a moment takes; and a cursor
+// that is none of ours is refused.
+func TestListsAreFoundInParts(t *testing.T) {
+	onEachServer(t, func(t *testing.T, c *queue.Client) {
+		pipe := c.Redis().Pipeline()
+		var want []string
+		for i := range 200 {
+			pipe.LPush(t.Context(), fmt.Sprintf("hworker-jobs-%03d", i), "[1,2]")
+			pipe.HSet(t.Context(), fmt.Sprintf("ql:oarlock:broken:plain-%03d", i), "x", "1")
+			want = append(want, fmt.Sprintf("hworker:%03d", i), fmt.Sprintf("plain-%03d", i))
+		}
+		for i := range 1000 {
+			pipe.Set(t.Context(), fmt.Sprint("noise-", i), 1, 0)
+		}
+		must(pipe.Exec(t.Context()))(t)
+		slices.Sort(want)
+		var found []string
+		parts := 0
+		for cursor := ""; ; parts++ {
+			some, next, err := c.KnownListsFrom(t.Context(), cursor)
+			ok(t, err)
+			never(t, len(some) > 500, "a part has %d lists", len(some))
+			found = append(found, some...)
+			if cursor = next; cursor == "" {
+				break
+			}
+		}
+		slices.Sort(found)
+		equal(t, "found in parts", slices.Compact(found), want)
+		never(t, parts < 1, "all came in one part")
+		known := must(c.KnownLists(t.Context()))(t)
+		equal(t, "found at once", known, want)
+		for _, cursor := range []string{"x", "9 0", "0", "0 x", "-1 0", "0 0 0", "\x00"} {
+			if _, _, err := c.KnownListsFrom(t.Context(), cursor); !errors.Is(err, queue.ErrCursor) {
+				t.Errorf("%q: %v", cursor, err)
+			}
+		}
+		for name, want := range map[string]bool{"hworker:none": true, "plain-007": true, "noise-1": false, "none": false, "ql:oarlock:broken:plain-007": false} {
+			shows := must(c.ShowsList(t.Context(), name))(t)
+			equal(t, name, shows, want)
+		}
+	})
+}
+
+func TestMatch(t *testing.T) {
+	tests := []struct {
+		pattern, name string
+		want          bool
+	}{
+		{"mail", "mail", true},
+		{"mail", "mails", false},
+		{"*", "", true},
+		{"*", "a/b", true},
+		{"mail*", "mail/eu", true},
+		{"mail-*", "mail-", true},
+		{"mail-*", "mail-a/b*", true},
+		{"mail-*", "xmail-a", false},
+		{"*-out", "a-out-out", true},
+		{"a?c", "abc", true},
+		{"a?c", "a/c", true},
+		{"a?c", "ac", false},
+		{"[a]", "[a]", true},
+		{"[a]", "a", false},
+		{"[ab", "[ab", true},
+		{`a\*`, `a\b`, true},
+		{`a\*`, "a*", false},
+		{"*a*b*", "xxaxxbxx", true},
+		{"*a*b*", "xxbxxaxx", false},
+		{"*", "\xff\xfe", true},
+		{"mail-*", "mail-\xff", true},
+		{"mail-?", "mail-\xff", true},
+		{"mail-\xff", "mail-\xff", true},
+		{"mail-\xff", "mail-\xfe", false},
+		{"mail-\ufffd", "mail-\xff", false},
+	}
+	for _, tt := range tests {
+		if got := queue.Match(tt.pattern, tt.name); got != tt.want {
+			t.Errorf("Match(%q, %q) = %v", tt.pattern, tt.name, got)
+		}
+	}
+	if !queue.MatchAny([]string{"a", "b*"}, "b/c") || queue.MatchAny([]string{"a", "b"}, "b/c") || queue.MatchAny(nil, "") {
+		t.Error("MatchAny is not any of Match")
+	}
+	never(t, queue.IsGlob(`[a]\`) || !queue.IsGlob("a?") || !queue.IsGlob("*"), "a glob is what has * or ? in it")
+}
+
+// Names are bytes, and come out of Redis as they went in.
+func TestNamesNeedNotBeUTF8(t *testing.T) {
+	onEachServer(t, func(t *testing.T, c *queue.Client) {
+		name := "mail-\xff\xfe"
+		must(c.Put(t.Context(), queue.Put{Queue: name, Klass: "K"}))(t)
+		equal(t, "names", must(c.QueueNames(t.Context()))(t), []string{name})
+		equal(t, "counts", must(c.Queues(t.Context()))(t)[0].Name, name)
+	})
 }

@@ -128,10 +128,7 @@ func TestIntakeLosesNothingByAWrongSetting(t *testing.T) {
 	}
 	w.push(pushed...)
 	for {
-		next, err := w.c.NextOfList(t.Context(), "outbox", 100)
-		if err != nil {
-			t.Fatal(err)
-		}
+		next := must(w.c.NextOfList(t.Context(), "outbox", 100))(t)
 		if len(next) == 0 {
 			break
 		}

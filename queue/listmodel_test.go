@@ -4,12 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
-
-	"oarlock/queue/internal/wire"
 )
 
 // What is here plays random programs of a list that two sessions work, that is monitored and taken in, and holds each reply and all that is
@@ -27,14 +24,9 @@ func newListState() listState {
 
 // listWorld is one program.
 type listWorld struct {
-	t      testing.TB
-	lab    *lab
-	change func(string) string // of every script, for mutations
-	random *rand.Rand
-	now    int
-	made   int
-	want   listState
-	log    []string
+	*course
+	tick, made int
+	want       listState
 }
 
 const (
@@ -44,29 +36,25 @@ const (
 
 func newListWorld(t testing.TB, l *lab, seed uint64, change func(string) string) *listWorld {
 	t.Helper()
-	if err := l.redis.FlushDB(t.Context()).Err(); err != nil {
-		t.Fatal(err)
-	}
-	return &listWorld{t: t, lab: l, change: change, random: rand.New(rand.NewPCG(seed, 0)), want: newListState()}
+	return &listWorld{course: newCourse(t, l, seed, 0, change), want: newListState()}
 }
 
-// play runs a program of so many steps and returns what was wrong, "" if nothing.
-func (w *listWorld) play(steps int) string {
-	for range steps {
-		w.now++
-		said, want := w.step()
-		if said != want {
-			return fmt.Sprintf("the answer is %s, want %s", said, want)
-		}
-		if is, want := w.read(), w.want; fmt.Sprint(is) != fmt.Sprint(want) {
-			return fmt.Sprintf("kept is\n%+v, want\n%+v", is, want)
-		}
+func (w *listWorld) step(int) (more bool) {
+	w.tick++
+	w.now++
+	if said, want := w.act(); said != want {
+		w.fail("the answer is %s, want %s", said, want)
 	}
-	return ""
+	if is := w.read(); fmt.Sprint(is) != fmt.Sprint(w.want) {
+		w.fail("kept is\n%+v, want\n%+v", is, w.want)
+	}
+	return true
 }
 
-// step does one thing and returns its answer, and what that should be.
-func (w *listWorld) step() (said, want string) {
+func (w *listWorld) finish() {}
+
+// act does one thing and returns its answer, and what that should be.
+func (w *listWorld) act() (said, want string) {
 	switch n := w.random.IntN(20); {
 	case n < 6:
 		w.push()
@@ -82,12 +70,6 @@ func (w *listWorld) step() (said, want string) {
 	}
 	return "", ""
 }
-
-func (w *listWorld) note(format string, args ...any) {
-	w.log = append(w.log, fmt.Sprintf(format, args...))
-}
-
-func (w *listWorld) rarely(n int) bool { return w.random.IntN(n) == 0 }
 
 // push pushes one to four entries, of which some are there already, byte for byte.
 func (w *listWorld) push() {
@@ -106,18 +88,8 @@ func (w *listWorld) push() {
 
 // call runs a command and returns its reply as text.
 func (w *listWorld) call(command string, args ...any) string {
-	words := []string{wire.Number(float64(1763700000 + w.now))}
-	for _, arg := range args {
-		switch arg := arg.(type) {
-		case []byte:
-			words = append(words, string(arg))
-		default:
-			words = append(words, fmt.Sprint(arg))
-		}
-	}
-	w.note("%s %q", command, words)
-	reply, err := w.lab.eval(w.t.Context(), w.change(w.lab.text(Batch, command)), nil, words)
-	if err != nil {
+	reply := w.batch(command, args...)
+	if err, failed := reply.(error); failed {
 		return err.Error()
 	}
 	return fmt.Sprintf("%q", reply)
@@ -126,7 +98,7 @@ func (w *listWorld) call(command string, args ...any) string {
 var listTags = []string{"111111111", "222222222"}
 
 // stamp is a start time of a session; each differs from all before.
-func (w *listWorld) stamp(tag string) string { return fmt.Sprintf("\"%d.%sZ\"", w.now, tag) }
+func (w *listWorld) stamp(tag string) string { return fmt.Sprintf("\"%d.%sZ\"", w.tick, tag) }
 
 // some draws entries that are in work, whoever has them, and now and then one that is not.
 func (w *listWorld) some() (entries []string) {
@@ -175,12 +147,12 @@ func (w *listWorld) exchange() (said, want string) {
 		switch s.action {
 		case "back", "front":
 			if w.rarely(2) {
-				s.kept = fmt.Sprint("kept ", w.now, entry)
+				s.kept = fmt.Sprint("kept ", w.tick, entry)
 			}
 		case "later":
-			s.kept, s.word = fmt.Sprint("kept ", w.now, entry), fmt.Sprintf("\"later %d.%sZ\"", w.now, tag)
+			s.kept, s.word = fmt.Sprint("kept ", w.tick, entry), fmt.Sprintf("\"later %d.%sZ\"", w.tick, tag)
 		default:
-			s.word = fmt.Sprint("word ", w.now, entry)
+			s.word = fmt.Sprint("word ", w.tick, entry)
 		}
 		args, all = append(args, s.entry, s.action, s.kept, s.word), append(all, s)
 	}
@@ -281,7 +253,7 @@ func (w *listWorld) renew() (said, want string) {
 	for _, entry := range w.some() {
 		kept := ""
 		if w.rarely(2) {
-			kept = fmt.Sprint("renewed ", w.now, entry)
+			kept = fmt.Sprint("renewed ", w.tick, entry)
 		}
 		args = append(args, entry, kept)
 		if !w.want.held(entry, tag) {
@@ -338,17 +310,15 @@ func (w *listWorld) intake() (said, want string) {
 	for i, entry := range read {
 		trouble := ""
 		if w.rarely(2) {
-			trouble = fmt.Sprintf(`{"reason":"trouble %d %s"}`, w.now, entry)
+			trouble = fmt.Sprintf(`{"reason":"trouble %d %s"}`, w.tick, entry)
 		} else {
 			data, _ := json.Marshal(entry)
-			puts = append(puts, Put{Queue: "q", Klass: "K", JID: fmt.Sprintf("j%d-%d", w.now, i), Data: data})
+			puts = append(puts, Put{Queue: "q", Klass: "K", JID: fmt.Sprintf("j%d-%d", w.tick, i), Data: data})
 		}
 		args = append(args, entry, trouble)
 	}
 	for i := range puts {
-		if err := puts[i].complete(); err != nil {
-			w.t.Fatal(err)
-		}
+		ok(w.t, puts[i].complete())
 	}
 	named, _ := nameAndCheck(puts, nil)
 	room, moved, answers := listWindow-len(w.want.Made), 0, []any{}
@@ -414,67 +384,57 @@ func (w *listWorld) read() listState {
 func TestListModel(t *testing.T) {
 	for _, server := range []string{"shared", "embedded"} {
 		l := newLab(t, server, DefaultNamespace)
-		for seed := range Seeds(t, 30) {
-			w := newListWorld(t, l, seed, unchanged)
-			if wrong := w.play(120); wrong != "" {
-				t.Fatalf("%s, seed %d: %s\nafter\n%s", server, seed, wrong, strings.Join(w.log[max(0, len(w.log)-20):], "\n"))
-			}
-		}
+		playAll(t, 30, 120, func(seed uint64) program { return newListWorld(t, l, seed, unchanged) })
 	}
 }
 
 // listMutations are mistakes in the scripts that the programs must find.
-var listMutations = []struct{ name, old, new string }{
-	{"whoever settles has the entry", "string.sub(value, -11) == tag .. 'Z\"'", "true"},
-	{"what is acknowledged stays in work", "  call_many('HDEL', progress, acked)\n", ""},
-	{"what is kept with an entry outlives it", "then call_many('HDEL', tries, acked) end", "then end"},
-	{"a retry goes to the front", "  move_entry(progress, entry, held, 'LPUSH', jobs)", "  move_entry(progress, entry, held, 'RPUSH', jobs)"},
-	{"what is given back goes to the back", "  move_entry(progress, entry, held, 'RPUSH', jobs)", "  move_entry(progress, entry, held, 'LPUSH', jobs)"},
-	{"all that failed is kept", "  redis.call('LTRIM', failed, 0, most - 1)\n", ""},
-	{"all reasons are kept", "  redis.call('LTRIM', reasons, 0, most - 1)\n", ""},
-	{"what failed has no reason", "  redis.call('LPUSH', reasons, why)\n", ""},
-	{"what failed is known as tried", "  keep(entry, '')\n", ""},
-	{"what is no job is forgotten", "  set_aside(broken, entry, when)\n  redis.call('HDEL', progress, entry)", "  redis.call('HDEL', progress, entry)"},
-	{"what is no job stays in work", "  set_aside(broken, entry, when)\n  redis.call('HDEL', progress, entry)", "  set_aside(broken, entry, when)"},
-	{"a delayed retry is not delayed", "  redis.call('HSET', progress, entry, at)\n", ""},
-	{"how often an entry was tried is not kept", "redis.call('HSET', tries, entry, kept)\n  else", "\n  else"},
-	{"how often an entry was tried is not told", "taken[#taken + 1] = kept[i] or ''", "taken[#taken + 1] = ''"},
-	{"equal entries run side by side", "if held[i] or seen[entry] then", "if seen[entry] then"},
-	{"equal entries of one call are one", "if held[i] or seen[entry] then", "if held[i] then"},
-	{"an equal entry is lost", "  call_many('LPUSH', jobs, twice)\n", ""},
-	{"an equal entry comes next again", "  call_many('LPUSH', jobs, twice)\n", "  call_many('RPUSH', jobs, twice)\n"},
-	{"what is taken is not in work", "  call_many('HSET', progress, stamped)\n  redis.call('LTRIM', jobs", "  redis.call('LTRIM', jobs"},
-	{"what is taken stays in the list", "  redis.call('LTRIM', jobs, 0, -1 - #entries)\n", ""},
-	{"one more than is taken leaves the list", "-1 - #entries", "-2 - #entries"},
-	{"the last come first", "for i = #found, 1, -1 do", "for i = 1, #found do"},
-	{"nobody is told that there is more", "(more or #twice > 0) and 1 or 0", "more and 1 or 0"},
-	{"a list that is none takes entries along", "    redis.pcall('HSET', from, entry, value)\n", ""},
-	{"what is moved is still in work", "  redis.call('HDEL', from, entry)\n", ""},
-	{"others' entries are renewed", "reply[i] = is_held(held[i], tag) and 1 or 0", "reply[i] = held[i] and 1 or 0"},
-	{"a renewal leaves the start time", "call_many('HSET', progress, stamped)\nif #kept", "if #kept"},
-	{"a renewal drops what is to be kept", "if #kept > 0 then pcall(call_many, 'HSET', tries, kept) end", ""},
-	{"a monitor does not look again", "if redis.call('HGET', progress, entry) ~= value then return 0 end", ""},
-	{"a monitor puts to the back", "front = 'RPUSH'", "front = 'LPUSH'"},
-	{"a monitor puts what was delayed to the front", "back = 'LPUSH'", "back = 'RPUSH'"},
-	{"a monitor drops nothing", "      redis.call('HDEL', progress, entry)\n", ""},
-	{"a monitor leaves a time that it cannot read", "      redis.call('HSET', progress, entry, action)\n", ""},
-	{"what was taken in stays", "  redis.call('LTRIM', list, 0, -1 - moved)\n", ""},
-	{"what others took is taken in", "  if there[#there + 1 - i] ~= entry then break end\n", ""},
-	{"there is no window", "for i = 1, math.min(count, room) do", "for i = 1, count do"},
-	{"nobody is told that the window is full", "room - moved < 1 and 1 or 0", "0"},
-	{"of those that cannot be jobs and are alike one is kept", "times_of(redis.call('HGET', broken, entry)) + 1", "1"},
-	{"what cannot be a job is lost", "then set_aside(broken, ARGV[6 + 2 * i], ARGV[7 + 2 * i]) end", "then end"},
+var listMutations = []mistake{
+	{name: "whoever settles has the entry", changes: []string{"string.sub(value, -11) == tag .. 'Z\"'", "true"}},
+	{name: "what is acknowledged stays in work", changes: []string{"  call_many('HDEL', progress, acked)\n", ""}},
+	{name: "what is kept with an entry outlives it", changes: []string{"then call_many('HDEL', tries, acked) end", "then end"}},
+	{name: "a retry goes to the front", changes: []string{"  move_entry(progress, entry, held, 'LPUSH', jobs)", "  move_entry(progress, entry, held, 'RPUSH', jobs)"}},
+	{name: "what is given back goes to the back", changes: []string{"  move_entry(progress, entry, held, 'RPUSH', jobs)", "  move_entry(progress, entry, held, 'LPUSH', jobs)"}},
+	{name: "all that failed is kept", changes: []string{"  redis.call('LTRIM', failed, 0, most - 1)\n", ""}},
+	{name: "all reasons are kept", changes: []string{"  redis.call('LTRIM', reasons, 0, most - 1)\n", ""}},
+	{name: "what failed has no reason", changes: []string{"  redis.call('LPUSH', reasons, why)\n", ""}},
+	{name: "what failed is known as tried", changes: []string{"  keep(entry, '')\n", ""}},
+	{name: "what is no job is forgotten", changes: []string{"  set_aside(broken, entry, when)\n  redis.call('HDEL', progress, entry)", "  redis.call('HDEL', progress, entry)"}},
+	{name: "what is no job stays in work", changes: []string{"  set_aside(broken, entry, when)\n  redis.call('HDEL', progress, entry)", "  set_aside(broken, entry, when)"}},
+	{name: "a delayed retry is not delayed", changes: []string{"  redis.call('HSET', progress, entry, at)\n", ""}},
+	{name: "how often an entry was tried is not kept", changes: []string{"redis.call('HSET', tries, entry, kept)\n  else", "\n  else"}},
+	{name: "how often an entry was tried is not told", changes: []string{"taken[#taken + 1] = kept[i] or ''", "taken[#taken + 1] = ''"}},
+	{name: "equal entries run side by side", changes: []string{"if held[i] or seen[entry] then", "if seen[entry] then"}},
+	{name: "equal entries of one call are one", changes: []string{"if held[i] or seen[entry] then", "if held[i] then"}},
+	{name: "an equal entry is lost", changes: []string{"  call_many('LPUSH', jobs, twice)\n", ""}},
+	{name: "an equal entry comes next again", changes: []string{"  call_many('LPUSH', jobs, twice)\n", "  call_many('RPUSH', jobs, twice)\n"}},
+	{name: "what is taken is not in work", changes: []string{"  call_many('HSET', progress, stamped)\n  redis.call('LTRIM', jobs", "  redis.call('LTRIM', jobs"}},
+	{name: "what is taken stays in the list", changes: []string{"  redis.call('LTRIM', jobs, 0, -1 - #entries)\n", ""}},
+	{name: "one more than is taken leaves the list", changes: []string{"-1 - #entries", "-2 - #entries"}},
+	{name: "the last come first", changes: []string{"for i = #found, 1, -1 do", "for i = 1, #found do"}},
+	{name: "nobody is told that there is more", changes: []string{"(more or #twice > 0) and 1 or 0", "more and 1 or 0"}},
+	{name: "a list that is none takes entries along", changes: []string{"    redis.pcall('HSET', from, entry, value)\n", ""}},
+	{name: "what is moved is still in work", changes: []string{"  redis.call('HDEL', from, entry)\n", ""}},
+	{name: "others' entries are renewed", changes: []string{"reply[i] = is_held(held[i], tag) and 1 or 0", "reply[i] = held[i] and 1 or 0"}},
+	{name: "a renewal leaves the start time", changes: []string{"call_many('HSET', progress, stamped)\nif #kept", "if #kept"}},
+	{name: "a renewal drops what is to be kept", changes: []string{"if #kept > 0 then pcall(call_many, 'HSET', tries, kept) end", ""}},
+	{name: "a monitor does not look again", changes: []string{"if redis.call('HGET', progress, entry) ~= value then return 0 end", ""}},
+	{name: "a monitor puts to the back", changes: []string{"front = 'RPUSH'", "front = 'LPUSH'"}},
+	{name: "a monitor puts what was delayed to the front", changes: []string{"back = 'LPUSH'", "back = 'RPUSH'"}},
+	{name: "a monitor drops nothing", changes: []string{"      redis.call('HDEL', progress, entry)\n", ""}},
+	{name: "a monitor leaves a time that it cannot read", changes: []string{"      redis.call('HSET', progress, entry, action)\n", ""}},
+	{name: "what was taken in stays", changes: []string{"  redis.call('LTRIM', list, 0, -1 - moved)\n", ""}},
+	{name: "what others took is taken in", changes: []string{"  if there[#there + 1 - i] ~= entry then break end\n", ""}},
+	{name: "there is no window", changes: []string{"for i = 1, math.min(count, room) do", "for i = 1, count do"}},
+	{name: "nobody is told that the window is full", changes: []string{"room - moved < 1 and 1 or 0", "0"}},
+	{name: "of those that cannot be jobs and are alike one is kept", changes: []string{"times_of(redis.call('HGET', broken, entry)) + 1", "1"}},
+	{name: "what cannot be a job is lost", changes: []string{"then set_aside(broken, ARGV[6 + 2 * i], ARGV[7 + 2 * i]) end", "then end"}},
 }
 
 // TestListMutations makes each mistake, in whatever script it is, and plays until a program finds it.
 func TestListMutations(t *testing.T) {
 	l := newLab(t, "redis", DefaultNamespace)
-	for i, m := range listMutations {
-		t.Run(m.name, func(t *testing.T) {
-			oneOfMistakes(t, i)
-			mustFind(t, []string{m.old, m.new}, 20, func(seed uint64, change func(string) string) string {
-				return newListWorld(t, l, 1000+seed, change).play(60)
-			})
-		})
-	}
+	mustFindEach(t, listMutations, 20, 60, func(_ mistake, i uint64, change func(string) string) program {
+		return newListWorld(t, l, 1000+i, change)
+	})
 }

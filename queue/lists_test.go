@@ -2,8 +2,10 @@ package queue_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -52,9 +54,7 @@ func (w *listed) session(worker string) *queue.ListSession {
 func (w *listed) push(entries ...string) {
 	w.t.Helper()
 	for _, entry := range entries {
-		if err := w.redis.LPush(w.t.Context(), queue.ListKey(w.list.Name), entry).Err(); err != nil {
-			w.t.Fatal(err)
-		}
+		ok(w.t, w.redis.LPush(w.t.Context(), queue.ListKey(w.list.Name), entry).Err())
 	}
 }
 
@@ -68,10 +68,7 @@ func (w *listed) take(n int) []queue.Taken {
 
 func (w *listed) exchange(settlements []queue.Settlement, n int) queue.Reply {
 	w.t.Helper()
-	reply, err := w.s.Exchange(w.t.Context(), settlements, queue.Take{Count: n})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	reply := must(w.s.Exchange(w.t.Context(), settlements, queue.Take{Count: n}))(w.t)
 	return reply
 }
 
@@ -93,10 +90,7 @@ func (w *listed) lies() []string {
 // counts are the numbers of the list's entries, in words.
 func (w *listed) counts() string {
 	w.t.Helper()
-	counts, err := w.c.CountLists(w.t.Context(), []string{w.list.Name})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	counts := must(w.c.CountLists(w.t.Context(), []string{w.list.Name}))(w.t)
 	c := counts[0]
 	return fmt.Sprintf("%d waiting, %d in work, %d failed, %d broken", c.Waiting, c.Progress, c.Failed, c.Broken)
 }
@@ -106,10 +100,7 @@ func (w *listed) age(by time.Duration) {
 	w.t.Helper()
 	ctx, key := w.t.Context(), "hworker-progress-mail"
 	for entry, stamp := range w.redis.HGetAll(ctx, key).Val() {
-		at, err := time.Parse(`"`+time.RFC3339Nano+`"`, stamp)
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		at := must(time.Parse(`"`+time.RFC3339Nano+`"`, stamp))(w.t)
 		w.redis.HSet(ctx, key, entry, at.Add(-by).Format(`"2006-01-02T15:04:05.000`)+stamp[len(stamp)-11:])
 	}
 }
@@ -127,18 +118,14 @@ func TestListIsWorkedInOrderAndLeavesNothing(t *testing.T) {
 	w := listedOn(t, redistest.Start(t), hworker())
 	w.push(mail(1), mail(2), mail(3))
 	jobs := w.take(2)
-	if jids(jobs) != "id-1 id-2" || string(jobs[0].Data) != `{"to":1}` || jobs[0].Klass != "mail" || jobs[0].Queue != "hworker:mail" {
-		t.Fatalf("took %+v", jobs)
-	}
+	stop(t, jids(jobs) != "id-1 id-2" || string(jobs[0].Data) != `{"to":1}` || jobs[0].Klass != "mail" || jobs[0].Queue != "hworker:mail", "took %+v", jobs)
 	if keys := w.redis.Keys(t.Context(), "*").Val(); len(keys) != 2 || !slices.Contains(keys, "hworker-jobs-mail") || !slices.Contains(keys, "hworker-progress-mail") {
 		t.Errorf("the keys are %q", keys)
 	}
 	third := w.exchange([]queue.Settlement{
 		{JID: "id-1", Popped: jobs[0].Popped, Action: queue.Complete}, {JID: "id-2", Popped: jobs[1].Popped, Action: queue.Complete},
 	}, 5).Jobs
-	if jids(third) != "id-3" {
-		t.Errorf("then took %+v", third)
-	}
+	never(t, jids(third) != "id-3", "then took %+v", third)
 	if r := w.settle(third[0], queue.Settlement{Action: queue.Complete}); r.Err != nil || r.State != "complete" {
 		t.Errorf("settled as %+v", r)
 	}
@@ -299,9 +286,7 @@ func TestListOfAKeySpaceThatNeedsMore(t *testing.T) {
 	job := w.take(1)[0]
 	w.redis.SAdd(t.Context(), "ql:oarlock:needs", "shards", "keys")
 	reply, err := w.s.Exchange(t.Context(), nil, queue.Take{Count: 1})
-	if err != nil || len(reply.Jobs) > 0 || len(reply.Broken) != 1 || reply.Broken[0].Lacks() != "shards" {
-		t.Errorf("took %+v, %v", reply, err)
-	}
+	never(t, err != nil || len(reply.Jobs) > 0 || len(reply.Broken) != 1 || reply.Broken[0].Lacks() != "shards", "took %+v, %v", reply, err)
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	if err := w.s.Await(ctx); err == nil {
@@ -392,9 +377,7 @@ func TestListWorksEqualEntriesOneAfterTheOther(t *testing.T) {
 	w := newListed(t, hworker())
 	w.push(mail(1), mail(1), `["id-1",{"to":2}]`, mail(1))
 	jobs := w.take(10)
-	if len(jobs) != 2 || jobs[0].JID != "id-1" || len(jobs[1].JID) != 40 || string(jobs[1].Data) != `{"to":2}` {
-		t.Fatalf("took %+v", jobs)
-	}
+	stop(t, len(jobs) != 2 || jobs[0].JID != "id-1" || len(jobs[1].JID) != 40 || string(jobs[1].Data) != `{"to":2}`, "took %+v", jobs)
 	if more := w.exchange(nil, 10); len(more.Jobs) != 0 || more.More {
 		t.Errorf("then took %+v", more)
 	}
@@ -406,9 +389,7 @@ func TestListWorksEqualEntriesOneAfterTheOther(t *testing.T) {
 		}
 		job = reply.Jobs[0]
 	}
-	if runs != 2 {
-		t.Errorf("the equal entries ran %d times more, want 2", runs)
-	}
+	never(t, runs != 2, "the equal entries ran %d times more, want 2", runs)
 }
 
 // An entry that its holder does not give a sign of comes back to the front after the timeout, by one of
@@ -433,9 +414,7 @@ func TestListMonitorsPutBackOnce(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if moved[0]+moved[1]+moved[2] != 2 {
-		t.Errorf("three monitors put back %v", moved)
-	}
+	never(t, moved[0]+moved[1]+moved[2] != 2, "three monitors put back %v", moved)
 	if lies := w.lies(); len(lies) != 3 || lies[2] != mail(3) {
 		t.Errorf("in the list are %q", lies)
 	}
@@ -491,9 +470,7 @@ func TestListWithoutHeartbeatIsHworkers(t *testing.T) {
 		t.Fatal("it was not put back")
 	}
 	second := w.take(1)[0]
-	if second.JID == first.JID || string(second.Data) != string(first.Data) {
-		t.Errorf("the second is %+v", second)
-	}
+	never(t, second.JID == first.JID || string(second.Data) != string(first.Data), "the second is %+v", second)
 	if r := w.settle(first, queue.Settlement{Action: queue.Complete}); r.Err != nil {
 		t.Errorf("the first ends as %+v", r)
 	}
@@ -508,9 +485,7 @@ func TestListDelaysARetry(t *testing.T) {
 	w.push(mail(1))
 	began := w.c.Now()
 	r := w.settle(w.take(1)[0], queue.Settlement{Action: queue.Retry, Delay: 2 * time.Minute})
-	if r.Err != nil || r.State != "scheduled" {
-		t.Fatalf("settled as %+v", r)
-	}
+	stop(t, r.Err != nil || r.State != "scheduled", "settled as %+v", r)
 	if reply := w.exchange(nil, 5); len(reply.Jobs) != 0 || reply.NextDue < began+119 || reply.NextDue > w.c.Now()+121 {
 		t.Errorf("took %+v", reply)
 	}
@@ -541,14 +516,9 @@ func TestListSessionPutsBackWhatItDelayed(t *testing.T) {
 	w.list = l
 	s := w.session("v")
 	w.push(mail(2))
-	reply, err := s.Exchange(t.Context(), nil, queue.Take{Count: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	reply := must(s.Exchange(t.Context(), nil, queue.Take{Count: 1}))(t)
 	job := reply.Jobs[0]
-	if _, err := s.Exchange(t.Context(), []queue.Settlement{{JID: job.JID, Popped: job.Popped, Action: queue.Retry, Delay: time.Hour}}, queue.Take{}); err != nil {
-		t.Fatal(err)
-	}
+	must(s.Exchange(t.Context(), []queue.Settlement{{JID: job.JID, Popped: job.Popped, Action: queue.Retry, Delay: time.Hour}}, queue.Take{}))(t)
 	if err := s.Deregister(t.Context()); err != nil || fmt.Sprint(w.lies()) != fmt.Sprint([]string{mail(2)}) {
 		t.Errorf("where nobody monitors, a session that leaves leaves %q in the list (%v)", w.lies(), err)
 	}
@@ -570,9 +540,7 @@ func TestListMonitorReadsForeignTimes(t *testing.T) {
 		t.Errorf("put back %d (%v)", n, err)
 	}
 	left := w.redis.HGetAll(ctx, key).Val()
-	if len(left) != 7 || left["false"] != "" || len(left[mail(200)]) != 35 || len(left[mail(201)]) != 35 {
-		t.Errorf("left are %q", left)
-	}
+	never(t, len(left) != 7 || left["false"] != "" || len(left[mail(200)]) != 35 || len(left[mail(201)]) != 35, "left are %q", left)
 }
 
 // zeros are the digits that Go does not write.
@@ -588,19 +556,13 @@ func TestListCallInDoubtIsResolved(t *testing.T) {
 	_ = w.take(1) // of whom nobody of ours may hear
 	heir := w.session("other")
 	held, err := heir.Held(t.Context(), nil)
-	if err != nil || jids(held) != "id-3" {
-		t.Errorf("held are %+v (%v)", held, err)
-	}
+	never(t, err != nil || jids(held) != "id-3", "held are %+v (%v)", held, err)
 	w.redis.HDel(t.Context(), "hworker-progress-mail", mail(1))
 	s := w.c.ListSession("w", w.list)
 	t.Cleanup(func() { s.Close() })
-	if _, err := s.Held(t.Context(), nil); err != nil {
-		t.Fatal(err)
-	}
+	must(s.Held(t.Context(), nil))(t)
 	resolutions, err := s.Resolve(t.Context(), []queue.Settlement{{JID: jobs[0].JID}, {JID: jobs[1].JID}})
-	if err != nil || fmt.Sprint(resolutions) != "[took not-run]" {
-		t.Errorf("resolved as %v (%v)", resolutions, err)
-	}
+	never(t, err != nil || fmt.Sprint(resolutions) != "[took not-run]", "resolved as %v (%v)", resolutions, err)
 }
 
 // Await returns as soon as something is there, and moves nothing.
@@ -683,11 +645,118 @@ func TestListTellsOfKeysThatAreNone(t *testing.T) {
 	job := w.take(1)[0]
 	w.redis.Set(t.Context(), "hworker-jobs-mail", "x", 0)
 	reply := w.exchange([]queue.Settlement{{JID: job.JID, Popped: job.Popped, Action: queue.Retry}}, 5)
-	if reply.Results[0].Err == nil || len(reply.Broken) != 1 || !strings.Contains(reply.Broken[0].Reason, "WRONGTYPE") {
-		t.Errorf("answered %+v", reply)
-	}
+	never(t, reply.Results[0].Err == nil || len(reply.Broken) != 1 || !strings.Contains(reply.Broken[0].Reason, "WRONGTYPE"), "answered %+v", reply)
 	w.redis.Del(t.Context(), "hworker-jobs-mail")
 	if r := w.settle(job, queue.Settlement{Action: queue.Retry}); r.Err != nil || fmt.Sprint(w.lies()) != fmt.Sprint([]string{mail(1)}) {
 		t.Errorf("when the key is free again: %+v, %q", r, w.lies())
 	}
+}
+
+// On the embedded server an entry goes where it goes on Redis: in turn, to the back, to the front, to the failed, to the broken, put
+// back by a monitor, found after a lost reply; and who waits for one is woken.
+func TestListsOnEachServer(t *testing.T) {
+	onEachServer(t, func(t *testing.T, c *queue.Client) {
+		l := hworker()
+		w := &listed{t: t, redis: c.Redis(), c: c, list: l}
+		w.s = w.session("w")
+		ctx := context.WithoutCancel(t.Context())
+		woken := make(chan error, 1)
+		go func() { woken <- w.s.Await(ctx) }() // reports below
+		w.push(mail(1), mail(2), "garbage \xff", mail(2), mail(3))
+		ok(t, <-woken)
+		jobs := w.take(9)
+		equal(t, "taken", jids(jobs), "id-1 id-2 id-3")
+		w.settle(jobs[0], queue.Settlement{Action: queue.Retry, Checkpoint: []byte(`{"a":[]}`)})
+		w.settle(jobs[1], queue.Settlement{Action: queue.Release, Counter: queue.CountCrash, MaxCrashes: 3})
+		w.settle(jobs[2], queue.Settlement{Action: queue.Fail, Group: "g", Message: "m"})
+		equal(t, "the list", fmt.Sprint(w.lies()), fmt.Sprint([]string{mail(2), mail(2), mail(1)}))
+		equal(t, "counts", w.counts(), "3 waiting, 0 in work, 1 failed, 1 broken")
+		jobs = w.take(9)
+		equal(t, "then", jids(jobs), "id-2 id-1")
+		equal(t, "a checkpoint", string(jobs[1].Checkpoint), `{"a":[]}`)
+		renewed, err := w.s.Renew(ctx, []queue.RenewItem{{JID: "id-2", Popped: jobs[0].Popped}})
+		never(t, err != nil || renewed[0].Err != nil, "renewed are %+v (%v)", renewed, err)
+		equal(t, "held", jids(must(w.session("w").Held(ctx, nil))(t)), "id-1 id-2")
+		w.age(2 * time.Minute)
+		equal(t, "put back", must(c.MonitorList(ctx, l))(t), 2)
+		equal(t, "tried again", must(c.RetryListFailed(ctx, l.Name))(t), 1)
+		equal(t, "and what was broken", must(c.RetryListBroken(ctx, l.Name))(t), 1)
+		equal(t, "counts", w.counts(), "5 waiting, 0 in work, 0 failed, 0 broken")
+		next := must(c.NextOfList(ctx, l.Name, 9))(t)
+		done := must(c.TakeIn(ctx, l.Name, "q", 0, intakes(next)))(t)
+		equal(t, "made jobs", fmt.Sprint(done.Moved, done.Jobs, done.Broken, done.Refused), "5 4 1 <nil>")
+		equal(t, "known", fmt.Sprint(must(c.KnownLists(ctx))(t)), "[hworker:mail]")
+		ok(t, c.DestroyList(ctx, l.Name))
+	})
+}
+
+// utcTimes is how an hworker reads and writes times.
+type utcTimes struct {
+	Reads   string             `json:"reads"`   // what it takes for a time, whole
+	Writes  map[string]float64 `json:"writes"`  // texts as its versions write them, and which time each is, in seconds since the epoch
+	Refuses []string           `json:"refuses"` // what ends its monitor
+}
+
+// Every time that we write where an hworker reads is one that it can read, and is when it was; what it writes we read. One that it
+// cannot read would end its monitor.
+func TestHworkersReadOurTimes(t *testing.T) {
+	text := must(os.ReadFile("testdata/utctime.json"))(t)
+	var its utcTimes
+	ok(t, json.Unmarshal(text, &its))
+	form := regexp.MustCompile(its.Reads)
+	for _, odd := range its.Refuses {
+		never(t, form.MatchString(odd), "%s is no time", odd)
+	}
+	w := newListed(t, hworker())
+	ctx := t.Context()
+	for stamp, at := range its.Writes {
+		never(t, !form.MatchString(stamp), "%s is a time", stamp)
+		entry := queue.Envelope(stamp, []byte("1"))
+		w.redis.HSet(ctx, "hworker-progress-mail", entry, stamp)
+		found, err := w.c.ListInWork(ctx, "hworker:mail", 0, 9)
+		if err != nil || len(found) != 1 || found[0].Since > at || found[0].Since <= at-0.001 {
+			t.Errorf("%s is read as %+v (%v), want %f", stamp, found, err, at)
+		}
+		w.redis.HDel(ctx, "hworker-progress-mail", entry)
+	}
+	checked := 0
+	began := time.Now()
+	check := func(key string, from, to float64) { // all times in a hash are within from seconds after it began, and to seconds from now
+		t.Helper()
+		for entry, stamp := range w.redis.HGetAll(ctx, key).Val() {
+			var text string
+			if err := json.Unmarshal([]byte(stamp), &text); err != nil || !form.MatchString(stamp) {
+				t.Errorf("%s has the time %s (%v)", entry, stamp, err)
+				continue
+			}
+			at, err := time.Parse(time.RFC3339Nano, text)
+			if ago := time.Until(at).Seconds(); err != nil || at.Sub(began).Seconds() < from || ago > to {
+				t.Errorf("%s has the time %s, %.3f s from now (%v)", entry, stamp, ago, err)
+			}
+			checked++
+		}
+	}
+	for n := range 50 { // each name of a worker makes other digits
+		began = time.Now()
+		w.s = w.session(queue.NewJID())
+		w.push(mail(n))
+		job := w.take(1)[0]
+		check("hworker-progress-mail", -2, 1)
+		must(w.s.Renew(ctx, []queue.RenewItem{{JID: job.JID, Popped: job.Popped}}))(t)
+		check("hworker-progress-mail", -2, 1)
+		w.settle(job, queue.Settlement{Action: queue.Complete})
+	}
+	began = time.Now()
+	w.push(mail(100), "garbage")
+	w.settle(w.take(2)[0], queue.Settlement{Action: queue.Retry, Delay: 3 * time.Minute})
+	check("hworker-progress-mail", 118, 121) // so it is abandoned in three minutes
+	check("hworker-broken-mail", -2, 1)
+	w.redis.Del(ctx, "hworker-progress-mail")
+	w.redis.HSet(ctx, "hworker-progress-mail", mail(1), "no time")
+	must(w.c.MonitorList(ctx, w.list))(t)
+	check("hworker-progress-mail", -2, 1)
+	w.redis.LPush(ctx, "hworker-jobs-mail", "odd")
+	must(w.c.TakeIn(ctx, "hworker:mail", "q", 9, []queue.Intake{{Entry: "odd", Trouble: "it is odd"}}))(t)
+	check("hworker-broken-mail", -2, 1)
+	never(t, checked != 50*2+1+1+1+2, "%d times were checked", checked)
 }

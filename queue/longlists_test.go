@@ -29,9 +29,7 @@ func newLongLab(t *testing.T) *longLab {
 func (l *longLab) run(dialect Dialect, words string, list ...string) any {
 	l.t.Helper()
 	reply, err := callUnified(l.t.Context(), l.lab, dialect, step{Now: "1000", Cmd: append(strings.Fields(words), list...)})
-	if err != nil {
-		l.t.Fatalf("%s: %v", words, err)
-	}
+	stop(l.t, err != nil, "%s: %v", words, err)
 	return reply
 }
 
@@ -59,8 +57,7 @@ func TestLongLists(t *testing.T) {
 			l := &longLab{lab: l.lab, t: t, names: l.names}
 			c := labClient(t, l.lab)
 			for some := range slices.Chunk(putsOf(many, func(i int) Put { return Put{JID: l.names[i], Queue: "q", Klass: "K"} }), 500) {
-				_, err := c.PutAll(t.Context(), some)
-				must0(t, err)
+				must(c.PutAll(t.Context(), some))(t)
 			}
 			l.run(Qless, `put w q j K {} 0 depends ["n0"]`)
 			l.run(Qless, "recur q r K {} interval 60 1000")
@@ -102,9 +99,7 @@ func TestManyArePrunedAtOnce(t *testing.T) {
 end`
 	l := newLongLab(t)
 	for dialect, words := range map[Dialect]string{Qless: "complete last w q {}", Reqless: "job.complete last w q {}"} {
-		if _, err := l.eval(t.Context(), complete, nil, l.names); err != nil {
-			t.Fatal(err)
-		}
+		must(l.eval(t.Context(), complete, nil, l.names))(t)
 		l.run(Qless, "config.set jobs-history-count 1")
 		l.run(Qless, "put w q last K {} 0")
 		l.run(Qless, "pop q w 1")

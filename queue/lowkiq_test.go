@@ -31,9 +31,7 @@ func TestWhatAPayloadIsByDefault(t *testing.T) {
 		after := c.Now()
 		reply, _ := take(t, session(t, c, "w"), queue.Take{Queues: []string{"q"}, Count: 1})
 		job := reply.Jobs[0]
-		if job.Retries != 25 || job.Remaining != 25 {
-			t.Errorf("%d retries, and %d remain", job.Retries, job.Remaining)
-		}
+		never(t, job.Retries != 25 || job.Remaining != 25, "%d retries, and %d remain", job.Retries, job.Remaining)
 		if want := "[{},1,2,"; !strings.HasPrefix(string(job.Data), want) || !strings.HasSuffix(string(job.Data), ",998,999]") || len(job.Scores) != 1000 {
 			t.Errorf("the data are %.40s…, with %d scores", job.Data, len(job.Scores))
 		}
@@ -41,9 +39,7 @@ func TestWhatAPayloadIsByDefault(t *testing.T) {
 			t.Errorf("put at %f, between %f and %f", put, before, after)
 		}
 		for _, score := range job.Scores {
-			if score < before-1 || score > after+1 {
-				t.Fatalf("the score of one that was put between %f and %f is %f", before, after, score)
-			}
+			stop(t, score < before-1 || score > after+1, "the score of one that was put between %f and %f is %f", before, after, score)
 		}
 	})
 }
@@ -70,16 +66,10 @@ func TestNoJIDHasNUL(t *testing.T) {
 		t.Errorf("put says %v", err)
 	}
 	results := must(c.PutAll(t.Context(), []queue.Put{{Queue: "q", JID: "a\x00b", Klass: "K"}, {Queue: "q", JID: "b", Klass: "K"}}))(t)
-	if results[0].Err == nil || results[1].Err != nil {
-		t.Errorf("puts say %+v", results)
-	}
-	if _, err := c.PushList(t.Context(), "l", []byte("x")); err != nil {
-		t.Fatal(err)
-	}
+	never(t, results[0].Err == nil || results[1].Err != nil, "puts say %+v", results)
+	must(c.PushList(t.Context(), "l", []byte("x")))(t)
 	done := must(c.TakeIn(t.Context(), "l", "q", 0, []queue.Intake{{Entry: "x", Put: queue.Put{Queue: "q", JID: "a\x00b", Klass: "K"}}}))(t)
-	if done.Broken != 1 || done.Jobs != 0 || !strings.Contains(done.Why, says) {
-		t.Errorf("taken in: %+v", done)
-	}
+	never(t, done.Broken != 1 || done.Jobs != 0 || !strings.Contains(done.Why, says), "taken in: %+v", done)
 	s := session(t, c, "w")
 	reply, _ := take(t, s, queue.Take{Queues: []string{"q"}, Count: 1})
 	r := settle(t, s, reply.Jobs[0], queue.Settlement{Action: queue.Complete, Puts: []queue.Put{{Queue: "q", JID: "a\x00b", Klass: "K"}}})

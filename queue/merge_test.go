@@ -16,8 +16,7 @@ func merged(t *testing.T, c *queue.Client, key string, payloads ...any) (jids []
 	t.Helper()
 	for i := 0; i < len(payloads); i += 2 {
 		score := float64(payloads[i+1].(int))
-		results, err := c.PutAll(t.Context(), []queue.Put{{Queue: "q", Klass: "K", Key: key, Data: []byte(payloads[i].(string)), Score: &score}})
-		ok(t, err)
+		results := must(c.PutAll(t.Context(), []queue.Put{{Queue: "q", Klass: "K", Key: key, Data: []byte(payloads[i].(string)), Score: &score}}))(t)
 		ok(t, results[0].Err)
 		jids, words = append(jids, results[0].JID), append(words, results[0].Merged)
 	}
@@ -28,8 +27,7 @@ func merged(t *testing.T, c *queue.Client, key string, payloads ...any) (jids []
 func merging(t *testing.T, c *queue.Client, o queue.KeyOrder) {
 	t.Helper()
 	o.Queue = "q"
-	_, err := c.SetKeyOrder(t.Context(), queue.OrderFile{Owner: "test", Orders: []queue.KeyOrder{o}}, queue.KeepOrders)
-	ok(t, err)
+	must(c.SetKeyOrder(t.Context(), queue.OrderFile{Owner: "test", Orders: []queue.KeyOrder{o}}, queue.KeepOrders))(t)
 }
 
 // runs takes all that can be taken from q, as data and scores of each.
@@ -37,9 +35,7 @@ func runs(t *testing.T, s *queue.Session) (jobs []queue.Taken, told []string) {
 	t.Helper()
 	reply, _ := take(t, s, queue.Take{Queues: []string{"q"}, Count: 10})
 	for _, job := range reply.Jobs {
-		if job.Damage != "" {
-			t.Errorf("%s is damaged: %s", job.JID, job.Damage)
-		}
+		never(t, job.Damage != "", "%s is damaged: %s", job.JID, job.Damage)
 		if int64(len(job.Data)) != job.Size {
 			t.Errorf("%s has %d bytes, and is said to have %d", job.Data, len(job.Data), job.Size)
 		}
@@ -73,17 +69,13 @@ func TestPutsMerge(t *testing.T) {
 			merging(t, c, tt.order)
 			jids, words := merged(t, c, "k", tt.payloads...)
 			for i, word := range words {
-				if word != "" && jids[i] != jids[0] && jids[i] != jids[max(0, i-1)] {
-					t.Errorf("%+v: payload %d went to %s", tt.order, i, jids[i])
-				}
+				never(t, word != "" && jids[i] != jids[0] && jids[i] != jids[max(0, i-1)], "%+v: payload %d went to %s", tt.order, i, jids[i])
 			}
 			jobs, told := runs(t, s)
 			if fmt.Sprint(words) != tt.words || fmt.Sprint(told) != tt.told {
 				t.Errorf("%+v: %v became %q, and was given as %s", tt.order, tt.payloads, words, told)
 			}
-			if settle(t, s, jobs[0], queue.Settlement{Action: queue.Complete}).State != "complete" {
-				t.Errorf("%+v: not complete", tt.order)
-			}
+			never(t, settle(t, s, jobs[0], queue.Settlement{Action: queue.Complete}).State != "complete", "%+v: not complete", tt.order)
 		}
 	})
 }
@@ -101,9 +93,7 @@ func TestMergingRunsAsLowkiqs(t *testing.T) {
 		one := func(t *testing.T, want string) queue.Taken {
 			t.Helper()
 			jobs, told := runs(t, s)
-			if len(jobs) != 1 || told[0] != want {
-				t.Fatalf("took %s, want %s", told, want)
-			}
+			stop(t, len(jobs) != 1 || told[0] != want, "took %s, want %s", told, want)
 			return jobs[0]
 		}
 		none := func(t *testing.T) {
@@ -149,9 +139,7 @@ func TestMergingRunsAsLowkiqs(t *testing.T) {
 			running := one(t, `["a"] [1]`)
 			waiting, _ := merged(t, c, "k", `"b"`, 2)
 			r := settle(t, s, running, queue.Settlement{Action: queue.Retry, Delay: time.Hour})
-			if r.State != "scheduled" || r.Remaining != 24 {
-				t.Errorf("retried: %+v", r)
-			}
+			never(t, r.State != "scheduled" || r.Remaining != 24, "retried: %+v", r)
 			if turn := turnOf(t, c); turn != (queue.Turn{Holder: running.JID}) {
 				t.Errorf("the turn is %+v", turn)
 			}
@@ -161,9 +149,7 @@ func TestMergingRunsAsLowkiqs(t *testing.T) {
 			now(t, c, running.JID)
 			again := one(t, `["a","b"] [1 2]`)
 			count(t, again, 0)
-			if again.JID != running.JID {
-				t.Errorf("%s has both", again.JID)
-			}
+			never(t, again.JID != running.JID, "%s has both", again.JID)
 		})
 		t.Run("L17", func(t *testing.T) { // a dead one that is brought back is tried with what waits, at once
 			begin(`"a"`, 1)
@@ -178,9 +164,7 @@ func TestMergingRunsAsLowkiqs(t *testing.T) {
 			}
 			settle(t, s, one(t, `["b"] [2]`), queue.Settlement{Action: queue.Retry, Delay: time.Hour})
 			results := must(c.Amend(t.Context(), []queue.Amendment{must(c.Get(t.Context(), dead.JID))(t).Amend(queue.AmendRetry)}))(t)
-			if results[0].Err != nil || results[0].Into != waiting[0] {
-				t.Errorf("brought back: %+v", results)
-			}
+			never(t, results[0].Err != nil || results[0].Into != waiting[0], "brought back: %+v", results)
 			both := one(t, `["a","b"] [1 2]`)
 			count(t, both, -1)
 			if groups := must(c.FailedGroups(t.Context()))(t); len(groups) > 0 {
@@ -198,17 +182,13 @@ func TestMergingRunsAsLowkiqs(t *testing.T) {
 			job := one(t, `["a","b","c"] [0 1 2]`)
 			settle(t, s, job, queue.Settlement{Action: queue.Retry, Group: "g", Message: "m"})
 			r := settle(t, s, one(t, `["a","b","c"] [0 1 2]`), queue.Settlement{Action: queue.Retry, Group: "g", Message: "m", Record: []byte(`{"r":1}`)})
-			if r.Part != job.JID+".1" || r.State != "waiting" || r.Remaining != 1 {
-				t.Errorf("settled: %+v", r)
-			}
+			never(t, r.Part != job.JID+".1" || r.State != "waiting" || r.Remaining != 1, "settled: %+v", r)
 			dead := must(c.Get(t.Context(), r.Part))(t)
 			if dead.State != "failed" || dead.Failure.Group != "g" || dead.Failure.Message != "m" || string(dead.Data) != `["a"]` || string(dead.Kept.Record) != `{"r":1}` || !slices.Equal(dead.Tags, []string{"t"}) {
 				t.Errorf("the dead payload is %+v", dead)
 			}
 			again := one(t, `["b","c"] [1 2]`)
-			if again.Remaining != 1 {
-				t.Errorf("the others have %d retries", again.Remaining)
-			}
+			never(t, again.Remaining != 1, "the others have %d retries", again.Remaining)
 			die := func(job queue.Taken) queue.SettleResult {
 				return settle(t, s, job, queue.Settlement{Action: queue.Retry, Group: "g", Message: "m"})
 			}
@@ -231,16 +211,14 @@ func TestMergingRunsAsLowkiqs(t *testing.T) {
 // turnOf is the turn of the key k in q.
 func turnOf(t *testing.T, c *queue.Client) queue.Turn {
 	t.Helper()
-	lines, err := c.KeyLines(t.Context(), "q", []string{"k"})
-	ok(t, err)
+	lines := must(c.KeyLines(t.Context(), "q", []string{"k"}))(t)
 	return lines[0].Turn
 }
 
 // now lets a delayed job wait no longer.
 func now(t *testing.T, c *queue.Client, jid string) {
 	t.Helper()
-	results, err := c.Amend(t.Context(), []queue.Amendment{must(c.Get(t.Context(), jid))(t).Amend(queue.AmendNow)})
-	ok(t, err)
+	results := must(c.Amend(t.Context(), []queue.Amendment{must(c.Get(t.Context(), jid))(t).Amend(queue.AmendNow)}))(t)
 	ok(t, results[0].Err)
 }
 
@@ -277,14 +255,10 @@ func TestRunsBesideOtherClients(t *testing.T) {
 		}
 		jid := begin()
 		jobs := must(c.Pop(t.Context(), "q", "foreign", 1))(t)
-		if len(jobs) != 1 || string(jobs[0].Data) != "[1]" {
-			t.Fatalf("popped %+v, want the first payload", jobs)
-		}
+		stop(t, len(jobs) != 1 || string(jobs[0].Data) != "[1]", "popped %+v, want the first payload", jobs)
 		ok(t, c.Complete(t.Context(), jid, "foreign", "q", []byte(`{}`)))
 		rest, told := runs(t, s)
-		if fmt.Sprint(told) != "[[2,3] [1 2]]" || rest[0].JID != jid+".1" || rest[0].Key != "k" {
-			t.Errorf("the others are %s, %+v", told, rest)
-		}
+		never(t, fmt.Sprint(told) != "[[2,3] [1 2]]" || rest[0].JID != jid+".1" || rest[0].Key != "k", "the others are %s, %+v", told, rest)
 		if r := settle(t, s, rest[0], queue.Settlement{Action: queue.Complete}); r.State != "complete" {
 			t.Errorf("settled: %+v", r)
 		}
@@ -298,8 +272,7 @@ func TestRunsBesideOtherClients(t *testing.T) {
 		ok(t, c.Redis().HSet(t.Context(), "ql:j:"+jid, "state", "complete", "queue", "", "worker", "").Err())
 		ok(t, c.Redis().ZRem(t.Context(), "ql:q:q-locks", jid).Err())
 		for range 2 {
-			_, err := c.Tend(t.Context(), []string{"q"}, nil, 0)
-			ok(t, err)
+			must(c.Tend(t.Context(), []string{"q"}, nil, 0))(t)
 		}
 		if _, told := runs(t, s); fmt.Sprint(told) != "[[2,3] [1 2]]" {
 			t.Errorf("the look made %s of the others", told)
@@ -369,8 +342,7 @@ func TestPayloadsGoOnWithoutTheirKey(t *testing.T) {
 			merging(t, c, queue.KeyOrder{Merge: queue.MergeSet})
 			merged(t, c, "k", `1`, 2, `2`, 1)
 			free := func() {
-				_, err := c.FreeKeys(t.Context(), "q")
-				ok(t, err)
+				must(c.FreeKeys(t.Context(), "q"))(t)
 			}
 			if when == "waits" {
 				free()
@@ -441,6 +413,150 @@ func TestAListOfPayloadsIsOnlyAddedTo(t *testing.T) {
 		reply, _ := take(t, s, queue.Take{Queues: []string{"next"}, Count: 1})
 		if job := reply.Jobs[0]; job.JID != jids[0] || string(job.Data) != "[2,1]" || job.Merge != "" {
 			t.Errorf("the next queue has %+v", job)
+		}
+	})
+}
+
+// put calls put of the unified script, as a client of the protocol does, with options.
+func unifiedPut(t *testing.T, c *queue.Client, dialect queue.Dialect, jid, data string, delay any, options ...any) (string, error) {
+	t.Helper()
+	word := map[queue.Dialect]string{queue.Qless: "put", queue.Reqless: "queue.put"}[dialect]
+	args := append([]any{word, c.Now(), "w", "q", jid, "K", data, delay}, options...)
+	return queue.Protocol(dialect).Run(t.Context(), c.Redis(), nil, args...).Text()
+}
+
+// TestOtherClientsPutWhatMerges puts by the protocol's own command: the reply is the jid of the job that has the data, and what is wrong is one sentence
+// and changes nothing.
+func TestOtherClientsPutWhatMerges(t *testing.T) {
+	onEachServer(t, func(t *testing.T, c *queue.Client) {
+		for _, dialect := range []queue.Dialect{queue.Qless, queue.Reqless} {
+			ok(t, c.Redis().FlushDB(t.Context()).Err())
+			s := session(t, c, "w")
+			put := func(jid, data string, options ...any) string {
+				t.Helper()
+				got := must(unifiedPut(t, c, dialect, jid, data, 0, options...))(t)
+				return got
+			}
+			all := []any{"key", "k 1", "merge", "all"}
+			into := []string{
+				put("a", "1", append(all, "score", 5)...), put("b", "2", append(all, "score", 4)...), put("c", "3", all...), put("c", "3", all...), // that again: its answer was lost
+				put("d", "4", "key", "k 1"), put("e", "5", all...), put("e", "5", all...), // d is no run: e is one, behind it
+			}
+			equal(t, string(dialect)+" put", into, []string{"a", "a", "a", "a", "d", "e", "e"})
+			var told []string
+			for range 3 {
+				jobs, some := runs(t, s)
+				told = append(told, some...)
+				for _, job := range jobs {
+					settle(t, s, job, queue.Settlement{Action: queue.Complete})
+				}
+			}
+			if len(told) != 3 || !strings.HasPrefix(told[0], "[2,1,3] [4 5 ") || told[1] != "4 []" || !strings.HasPrefix(told[2], "[5] [") {
+				t.Errorf("%s: given were %q", dialect, told)
+			}
+
+			before := c.Redis().Keys(t.Context(), "ql:*").Val()
+			for says, options := range map[string][]any{
+				"merge needs a key": {"merge", "all"},
+				"score needs merge": {"score", "1", "key", "k"},
+				`merge must be none, all, last, first or set: sum`: {"key", "k", "merge", "sum"},
+				`score must be a finite number: nan`:               {"key", "k", "merge", "all", "score", "nan"},
+				"key must have 1 to 512 bytes":                     {"key", "", "merge", "all"},
+				`merge needs a jid that no job has: a is complete`: {"key", "k", "merge", "all"},
+			} {
+				jid := "x"
+				if strings.Contains(says, "jid") {
+					jid = "a"
+				}
+				if _, err := unifiedPut(t, c, dialect, jid, "{}", 0, options...); err == nil || !strings.Contains(err.Error(), "Put(): "+says) {
+					t.Errorf("%s %v: %v, want %s", dialect, options, err, says)
+				}
+			}
+			if after := c.Redis().Keys(t.Context(), "ql:*").Val(); len(after) != len(before) {
+				t.Errorf("refused puts have left %q, where %q was", after, before)
+			}
+			// A run that is over, and is put again by who knows nothing of it, is a job as any other.
+			put("a", `{"anew":1}`)
+			if jobs, _ := runs(t, s); len(jobs) != 1 || jobs[0].Merge != "" || string(jobs[0].Data) != `{"anew":1}` {
+				t.Errorf("%s: put anew, given was %+v", dialect, jobs)
+			}
+		}
+	})
+}
+
+// TestOtherClientsPutDelayedWhatMerges: it has the turn at once, so that what is put meanwhile finds it.
+func TestOtherClientsPutDelayedWhatMerges(t *testing.T) {
+	onEachServer(t, func(t *testing.T, c *queue.Client) {
+		s := session(t, c, "w")
+		must(unifiedPut(t, c, queue.Qless, "late", `"old"`, 3600, "key", "k", "merge", "last"))(t)
+		equal(t, "merged into", must(unifiedPut(t, c, queue.Qless, "x", `"new"`, 0, "key", "k", "merge", "last"))(t), "late")
+		if jobs, _ := runs(t, s); len(jobs) > 0 {
+			t.Errorf("given were %+v", jobs)
+		}
+		now(t, c, "late")
+		if _, told := runs(t, s); len(told) != 1 || !strings.HasPrefix(told[0], `"new" [`) {
+			t.Errorf("given was %q", told)
+		}
+	})
+}
+
+// TestNothingMergesWhereALimitIsByAValue: a put that would is refused with a sentence, by whomever; what merges not, or is of a class that the
+// limit does not concern, is put.
+func TestNothingMergesWhereALimitIsByAValue(t *testing.T) {
+	onEachServer(t, func(t *testing.T, c *queue.Client) {
+		rules := `{"shape":"1","throttles":["region"],"by":{"region":["path","to","region"],"kind":["klass"]},"klass":{"Free":{"bypass":true}}}`
+		must(c.InstallRules(t.Context(), "", queue.NewRules{Doc: "{}", Queues: []queue.RuledQueue{{Queue: "q", Rules: rules}},
+			Throttles: []queue.RuledThrottle{{Name: "region", Rules: `{"by":["path","to","region"],"each":1}`}}}))(t)
+		const says = `: it would merge in queue q, where throttle region counts by /to/region of the data, and a job that merges may have many; name merge none, ` +
+			"or let the throttle count by $klass, $queue or $tag:"
+		put := func(p queue.Put) error {
+			p.Queue, p.Key = "q", "k"
+			_, err := c.Put(t.Context(), p)
+			return err
+		}
+		refused := []error{put(queue.Put{Klass: "K", Merge: queue.MergeAll})}
+		_, err := unifiedPut(t, c, queue.Qless, "f", "{}", 0, "key", "k", "merge", "all")
+		refused = append(refused, err)
+		merging(t, c, queue.KeyOrder{Merge: queue.MergeSet})
+		for _, err := range append(refused, put(queue.Put{Klass: "K"})) {
+			never(t, err == nil || !strings.Contains(err.Error(), says) || strings.Contains(err.Error(), "put: :"), "refused with %v, want %s", err, says)
+		}
+		ok(t, put(queue.Put{Klass: "K", Merge: queue.MergeNone}))
+		ok(t, put(queue.Put{Klass: "Free"}))
+		if keys := c.Redis().Keys(t.Context(), "ql:j:*").Val(); len(keys) != 4 { // two jobs and their histories
+			t.Errorf("there are %q", keys)
+		}
+	})
+}
+
+// TestRunsOfASchedule have the key of a tag key:, as they are put, and merge where their queue does: with what others put, and with one another.
+func TestRunsOfASchedule(t *testing.T) {
+	onEachServer(t, func(t *testing.T, c *queue.Client) {
+		for _, of := range []struct {
+			order queue.KeyOrder
+			told  string
+		}{
+			{queue.KeyOrder{}, `["mine" []]`},
+			{queue.KeyOrder{Merge: queue.MergeSet}, `[["mine","ours"] `},
+		} {
+			ok(t, c.Redis().FlushDB(t.Context()).Err())
+			s := session(t, c, "w")
+			merging(t, c, of.order)
+			must(c.Put(t.Context(), queue.Put{Queue: "q", Klass: "K", Key: "k", Data: []byte(`"mine"`)}))(t)
+			d := makeCron(t, c, queue.Cron{Name: "often", Schedule: "@hourly", CronWork: queue.CronWork{Queue: "q", Klass: "K", Data: []byte(`"ours"`), Tags: []string{"key:k"}}}, 2*time.Hour)
+			ran := runCron(t, c, d, 2*time.Hour, time.Hour)
+			never(t, ran.Put != 2 || ran.Why != "", "%+v: ran %+v", of.order, ran)
+			jobs, told := runs(t, s)
+			never(t, !strings.HasPrefix(fmt.Sprint(told), of.told), "%+v: given were %s", of.order, told)
+			began := 0
+			for ; len(jobs) > 0; jobs, _ = runs(t, s) {
+				began += len(jobs)
+				never(t, len(jobs) > 1, "%+v: side by side are %+v", of.order, jobs)
+				settle(t, s, jobs[0], queue.Settlement{Action: queue.Complete})
+			}
+			if want := map[bool]int{true: 1, false: 3}[of.order.Merge != ""]; began != want {
+				t.Errorf("%+v: %d jobs, want %d", of.order, began, want)
+			}
 		}
 	})
 }

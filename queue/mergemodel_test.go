@@ -29,25 +29,17 @@ func newMergeWorld(t testing.TB, l *lab, seed uint64, change func(string) string
 	return w
 }
 
-// play runs a program of so many steps and drains what it left; it returns what was wrong, "" if nothing.
-func (w *mergeWorld) play(steps int) (wrong string) {
-	defer func() { wrong = faultOf(recover()) }()
-	for range steps {
-		w.now += w.random.Float64()
-		switch n := w.random.IntN(10); {
-		case n < 5:
-			w.more()
-		case n < 9:
-			w.work(w.random.IntN(4))
-		default:
-			w.revive()
-		}
-		if w.then != nil {
-			w.then()
-		}
+func (w *mergeWorld) step(int) (more bool) {
+	w.now += w.random.Float64()
+	switch n := w.random.IntN(10); {
+	case n < 5:
+		w.more()
+	case n < 9:
+		w.work(w.random.IntN(4))
+	default:
+		w.revive()
 	}
-	w.end()
-	return ""
+	return true
 }
 
 // more puts one to three payloads.
@@ -56,7 +48,7 @@ func (w *mergeWorld) more() {
 	for range 1 + w.random.IntN(3) {
 		w.jobs++
 		score, retries := float64(w.random.IntN(5)), w.random.IntN(2)
-		p := Put{Queue: oneOf(w.turnsWorld, turnQueues), JID: fmt.Sprintf("j %d", w.jobs), Klass: "K", Key: oneOf(w.turnsWorld, turnKeys),
+		p := Put{Queue: oneOf(w.course, turnQueues), JID: fmt.Sprintf("j %d", w.jobs), Klass: "K", Key: oneOf(w.course, turnKeys),
 			Data: fmt.Append(nil, w.jobs), Score: &score, Retries: &retries}
 		if w.rarely(6) {
 			p.Delay = Duration(10 * w.random.Float64())
@@ -76,7 +68,7 @@ func (w *mergeWorld) more() {
 func (w *mergeWorld) work(take int) {
 	var sent []*Settlement
 	for jid, job := range w.running {
-		s := &Settlement{JID: jid, Queue: job.Queue, Popped: job.Popped, Action: oneOf(w.turnsWorld, []Action{Complete, Retry, Retry, Fail, Release})}
+		s := &Settlement{JID: jid, Queue: job.Queue, Popped: job.Popped, Action: oneOf(w.course, []Action{Complete, Retry, Retry, Fail, Release})}
 		if s.Action == Retry || s.Action == Fail {
 			s.Group, s.Message = "g", "m"
 		}
@@ -166,7 +158,7 @@ func (w *mergeWorld) revive() {
 	if len(all) == 0 {
 		return
 	}
-	job := oneOf(w.turnsWorld, all)
+	job := oneOf(w.course, all)
 	mark := w.lab.redis.HGet(w.t.Context(), "ql:j:"+job, "time").Val()
 	w.batch("amend", Amendment{JID: job, State: "failed", Mark: mark, Change: AmendRetry}.append(nil)...)
 }
@@ -179,8 +171,7 @@ func (w *mergeWorld) failed() (jids []string) {
 	return jids
 }
 
-// end lets all end well, and counts.
-func (w *mergeWorld) end() {
+func (w *mergeWorld) finish() {
 	for range 200 {
 		for range w.failed() {
 			w.revive()
@@ -216,34 +207,24 @@ func (w *mergeWorld) end() {
 func TestMergeModel(t *testing.T) {
 	for _, server := range []string{"shared", "embedded"} {
 		l := newLab(t, server, DefaultNamespace)
-		for seed := range Seeds(t, 10) {
-			w := newMergeWorld(t, l, seed, unchanged)
-			if wrong := w.play(150); wrong != "" {
-				t.Fatalf("%s, seed %d: %s\nafter\n%s", server, seed, wrong, strings.Join(w.log[max(0, len(w.log)-30):], "\n"))
-			}
-		}
+		playAll(t, 10, 150, func(seed uint64) program { return newMergeWorld(t, l, seed, unchanged) })
 	}
 }
 
 // TestMergeMutations makes mistakes in the scripts, and plays until a program finds each.
 func TestMergeMutations(t *testing.T) {
 	l := newLab(t, "redis", DefaultNamespace)
-	for i, m := range []struct{ name, old, new string }{
-		{"a job that runs takes payloads", "local waits = f[1] == 'waiting' or", "local waits = f[1] == 'running' or f[1] == 'waiting' or"},
-		{"limits are not kept", "if count > most or bytes > most_bytes then return nil end", ""},
-		{"limits are not kept where two jobs become one", "if #list > most or run_load(mode, list) % 4294967296 > most_bytes then return nil end", ""},
-		{"a job whose payloads another has stays", "  delete_job(key)\nend", "end"},
-		{"what waits behind is forgotten", "  write_run(jid, mode, list)\n  vanish(other", "  vanish(other"},
-		{"the dead payload stays with the others", "local dead = { table.remove(list, 1) }", "local dead = { list[1] }"},
-		{"old payloads stay where they were", "  drop_payloads(key, stays)\nend", "end"},
-		{"payloads are not sorted", "    if a.by ~= b.by then return a.by < b.by end\n", ""},
-		{"a job that is brought back is not told of", "  write_run(other, mode, list, 'remaining', w[12] or '25')\n", ""},
-	} {
-		t.Run(m.name, func(t *testing.T) {
-			oneOfMistakes(t, i)
-			mustFind(t, []string{m.old, m.new}, 12, func(seed uint64, change func(string) string) string {
-				return newMergeWorld(t, l, 1000+seed, change).play(80)
-			})
-		})
-	}
+	mustFindEach(t, []mistake{
+		{name: "a job that runs takes payloads", changes: []string{"local waits = f[1] == 'waiting' or", "local waits = f[1] == 'running' or f[1] == 'waiting' or"}},
+		{name: "limits are not kept", changes: []string{"if count > most or bytes > most_bytes then return nil end", ""}},
+		{name: "limits are not kept where two jobs become one", changes: []string{"if #list > most or run_load(mode, list) % 4294967296 > most_bytes then return nil end", ""}},
+		{name: "a job whose payloads another has stays", changes: []string{"  delete_job(key)\nend", "end"}},
+		{name: "what waits behind is forgotten", changes: []string{"  write_run(jid, mode, list)\n  vanish(other", "  vanish(other"}},
+		{name: "the dead payload stays with the others", changes: []string{"local dead = { table.remove(list, 1) }", "local dead = { list[1] }"}},
+		{name: "old payloads stay where they were", changes: []string{"  drop_payloads(key, stays)\nend", "end"}},
+		{name: "payloads are not sorted", changes: []string{"    if a.by ~= b.by then return a.by < b.by end\n", ""}},
+		{name: "a job that is brought back is not told of", changes: []string{"  write_run(other, mode, list, 'remaining', w[12] or '25')\n", ""}},
+	}, 12, 80, func(_ mistake, i uint64, change func(string) string) program {
+		return newMergeWorld(t, l, 1000+i, change)
+	})
 }

@@ -70,14 +70,10 @@ func TestOldStatisticsGo(t *testing.T) {
 		deleted, _ := sweepAll(t, c)
 		equal(t, "deleted", deleted, len(leave))
 		for _, key := range stay {
-			if !exists(key) {
-				t.Errorf("%s is gone", key)
-			}
+			never(t, !exists(key), "%s is gone", key)
 		}
 		for _, key := range leave {
-			if exists(key) {
-				t.Errorf("%s is there", key)
-			}
+			never(t, exists(key), "%s is there", key)
 		}
 		equal(t, "statistics of today", must(c.Stats(t.Context(), "q:with:colons", time.Unix(int64(c.Now()), 0)))(t), today)
 
@@ -99,15 +95,11 @@ func TestOnePageAtATime(t *testing.T) {
 	ok(t, c.Ping(t.Context()))
 	keepStats(t, c, "wait", 40, "q", "total", 1)
 	n, again, err := c.SweepStats(t.Context())
-	if n != 1 || again < time.Hour || err != nil {
-		t.Errorf("the first: %d, %v, %v", n, again, err)
-	}
+	never(t, n != 1 || again < time.Hour || err != nil, "the first: %d, %v, %v", n, again, err)
 	keepStats(t, c, "wait", 40, "q", "total", 1)
 	for range 5 {
 		n, again, err = c.SweepStats(t.Context())
-		if n != 0 || again < time.Hour || err != nil {
-			t.Errorf("another: %d, %v, %v", n, again, err)
-		}
+		never(t, n != 0 || again < time.Hour || err != nil, "another: %d, %v, %v", n, again, err)
 	}
 	// A mark of a clock that was wrong does not end it for ever.
 	ok(t, c.Redis().HSet(t.Context(), "ql:oarlock:stats-sweep", "at", "99999999999", "cursor", "nonsense").Err())
@@ -130,9 +122,7 @@ return 1`
 	deleted, pages := sweepAll(t, c)
 	equal(t, "deleted", deleted, 10000-30)
 	equal(t, "left", c.Redis().DBSize(t.Context()).Val(), int64(10000+30+1))
-	if pages > 25 {
-		t.Errorf("%d pages", pages)
-	}
+	never(t, pages > 25, "%d pages", pages)
 	// Nothing that others must wait for: a page is some calls, each as long as 200 small commands.
 	info := must(c.Redis().Info(t.Context(), "commandstats").Result())(t)
 	for line := range strings.Lines(info) {
@@ -140,9 +130,7 @@ return 1`
 			var calls, usec int
 			fmt.Sscanf(rest, "%d,usec=%d", &calls, &usec)
 			t.Logf("%s: %d calls, %d µs each", name, calls, usec/max(calls, 1))
-			if calls > 25*13 {
-				t.Errorf("%s: %d calls", name, calls)
-			}
+			never(t, calls > 25*13, "%s: %d calls", name, calls)
 		}
 	}
 }

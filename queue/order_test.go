@@ -35,7 +35,7 @@ func TestJobsRunInTheOrderOfPutting(t *testing.T) {
 		for name, kind := range kinds {
 			for _, popper := range []string{"take", "pop"} {
 				t.Run(fmt.Sprintf("%s, by %s of %d", name, popper, by), func(t *testing.T) {
-					must0(t, c.redis.FlushDB(t.Context()).Err())
+					ok(t, c.redis.FlushDB(t.Context()).Err())
 					puts := make([]Put, n)
 					for i := range puts {
 						puts[i] = kind.like
@@ -48,19 +48,14 @@ func TestJobsRunInTheOrderOfPutting(t *testing.T) {
 					at := now
 					for i := 0; i < len(puts); i += size {
 						named, _ := nameAndCheck(puts[i:min(i+size, len(puts))], nil)
-						_, err := c.run(t.Context(), c.redis, script.Name{Dialect: Batch, Command: "put"}, at, appendPuts([]any{""}, named)...)
-						must0(t, err)
+						must(c.run(t.Context(), c.redis, script.Name{Dialect: Batch, Command: "put"}, at, appendPuts([]any{""}, named)...))(t)
 						at += 0.002
 					}
 					for want, at := 0, at+kind.wait; want < len(puts); at += 0.001 {
 						got := popData(t, c, popper, at, by)
-						if len(got) == 0 {
-							t.Fatalf("%d of %d came", want, len(puts))
-						}
+						stop(t, len(got) == 0, "%d of %d came", want, len(puts))
 						for _, data := range got {
-							if data != strconv.Itoa(want) {
-								t.Fatalf("job %s came as number %d", data, want)
-							}
+							stop(t, data != strconv.Itoa(want), "job %s came as number %d", data, want)
 							want++
 						}
 					}
@@ -70,31 +65,22 @@ func TestJobsRunInTheOrderOfPutting(t *testing.T) {
 	}
 }
 
-func must0(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // popData pops and returns the data of what came, in order.
 func popData(t *testing.T, c *Client, popper string, now float64, count int) (data []string) {
 	t.Helper()
 	if popper == "take" {
 		raw, err := c.run(t.Context(), c.redis, script.Name{Dialect: Batch, Command: "exchange"}, now, exchangeArgs("w", nil, nil, Take{Queues: []string{"q"}, Count: count})...)
-		must0(t, err)
-		reply, err := readExchange(raw, now, nil, nil)
-		must0(t, err)
+		ok(t, err)
+		reply := must(readExchange(raw, now, nil, nil))(t)
 		for _, job := range reply.Jobs {
 			data = append(data, string(job.Data))
 		}
 		return data
 	}
-	raw, err := c.run(t.Context(), c.redis, script.Name{Dialect: Qless, Command: "pop"}, now, "q", "w", count)
-	must0(t, err)
+	raw := must(c.run(t.Context(), c.redis, script.Name{Dialect: Qless, Command: "pop"}, now, "q", "w", count))(t)
 	var jobs []struct{ Data string }
 	if text := raw.(string); text != "{}" {
-		must0(t, json.Unmarshal([]byte(text), &jobs))
+		ok(t, json.Unmarshal([]byte(text), &jobs))
 	}
 	for _, job := range jobs {
 		data = append(data, job.Data)

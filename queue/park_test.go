@@ -28,9 +28,7 @@ func newParking(t *testing.T) *parking {
 func (p *parking) do(dialect Dialect, command string, args ...any) any {
 	p.t.Helper()
 	reply, err := p.c.run(p.t.Context(), p.c.redis, script.Name{Dialect: dialect, Command: command}, p.now, args...)
-	if err != nil {
-		p.t.Fatalf("%s %v: %v", command, args, err)
-	}
+	stop(p.t, err != nil, "%s %v: %v", command, args, err)
 	return reply
 }
 
@@ -40,10 +38,7 @@ func (p *parking) exchange(worker string, count int, settlements ...Settlement) 
 	p.now++
 	sent, puts, results := checkSettlements(settlements)
 	take := Take{Queues: []string{"q"}, Count: count}
-	reply, err := readExchange(p.do(Batch, "exchange", exchangeArgs(worker, sent, puts, take)...), p.now, results, take.Queues)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	reply := must(readExchange(p.do(Batch, "exchange", exchangeArgs(worker, sent, puts, take)...), p.now, results, take.Queues))(p.t)
 	return reply
 }
 
@@ -95,17 +90,13 @@ func (p *parking) respond(correlation, jid, data, failed, end string) string {
 	r := Response{Klass: "K", Correlation: correlation, JID: jid, Data: []byte(data), Error: failed, End: AnswerEnd(end)}
 	p.now++
 	words, ok := p.do(Batch, "respond", r.words()...).([]any)
-	if !ok || len(words) != 2 {
-		p.t.Fatalf("respond answered %v", words)
-	}
+	stop(p.t, !ok || len(words) != 2, "respond answered %v", words)
 	return words[0].(string)
 }
 
 func (p *parking) want(got, want string) {
 	p.t.Helper()
-	if got != want {
-		p.t.Errorf("the answer is %s, want %s", got, want)
-	}
+	never(p.t, got != want, "the answer is %s, want %s", got, want)
 }
 
 // told checks what a job was told of its answer.
@@ -158,9 +149,7 @@ func TestParkAndAnswer(t *testing.T) {
 	}{
 		{"P1: parked, then answered", func(p *parking) {
 			first := p.park("j", "order 17")
-			if p.field("j", "worker") != "" || len(p.c.redis.ZRange(p.t.Context(), "ql:w:w:jobs", 0, -1).Val()) != 0 {
-				p.t.Error("it is held by a worker still")
-			}
+			never(p.t, p.field("j", "worker") != "" || len(p.c.redis.ZRange(p.t.Context(), "ql:w:w:jobs", 0, -1).Val()) != 0, "it is held by a worker still")
 			p.nothing()
 			p.want(p.respond("order 17", "", `{ "big":12345678901234567890, "e":[]}`, "", ""), "resumed")
 			job := p.take()
@@ -225,18 +214,14 @@ func TestParkAndAnswer(t *testing.T) {
 			p.settle(job, Settlement{Action: Retry, Group: "park-timeout"})
 			job = p.take()
 			p.untold(job, false)
-			if job.Remaining != 4 || string(job.Checkpoint) != `{"step":2}` {
-				p.t.Errorf("the next attempt began with %+v", job)
-			}
+			never(p.t, job.Remaining != 4 || string(job.Checkpoint) != `{"step":2}`, "the next attempt began with %+v", job)
 		}},
 		{"deadline mark survives the reply", func(p *parking) {
 			p.park("j", "c")
 			p.now += 60
 			p.take()
 			held, _, _ := readHeld(p, "w")
-			if len(held) != 1 || !held[0].Expired {
-				p.t.Fatalf("an audit finds %+v", held)
-			}
+			stop(p.t, len(held) != 1 || !held[0].Expired, "an audit finds %+v", held)
 			p.now += 100 // its supervisor is gone
 			p.do(Batch, "sweep", 50, "q")
 			p.now += 11
@@ -256,9 +241,7 @@ func TestParkAndAnswer(t *testing.T) {
 				p.now++
 				reply = p.exchange("w", 5)
 			}
-			if len(reply.Jobs) != 1 {
-				p.t.Fatalf("took %+v", reply)
-			}
+			stop(p.t, len(reply.Jobs) != 1, "took %+v", reply)
 			p.untold(reply.Jobs[0], true)
 		}},
 		{"answered past the deadline, before the take and after it", func(p *parking) {
@@ -291,9 +274,7 @@ func TestParkAndAnswer(t *testing.T) {
 			p.settle(job, Settlement{Action: Release, Counter: CountCrash, MaxCrashes: 3})
 			job = p.take()
 			p.told(job, "c", "1")
-			if job.Crashes != 1 {
-				p.t.Errorf("it crashed %d times", job.Crashes)
-			}
+			never(p.t, job.Crashes != 1, "it crashed %d times", job.Crashes)
 			p.want(p.respond("c", "", "2", "", ""), "again") // to that of its second attempt
 			p.settle(job, Settlement{Action: Complete})
 			p.nothing()
@@ -433,9 +414,7 @@ func TestParkAndAnswer(t *testing.T) {
 			}
 			job := p.take()
 			p.told(job, "c", "1")
-			if job.JID != states["waiting"] {
-				p.t.Errorf("%s was told", job.JID)
-			}
+			never(p.t, job.JID != states["waiting"], "%s was told", job.JID)
 		}},
 		{"a park that is refused stands in nobody's way", func(p *parking) {
 			p.put("j")
@@ -445,9 +424,7 @@ func TestParkAndAnswer(t *testing.T) {
 			results := p.exchange("w", 0,
 				Settlement{JID: first.JID, Queue: first.Queue, Popped: first.Popped + 1, Action: Park, Correlation: "c", Delay: time.Minute},
 				Settlement{JID: second.JID, Queue: second.Queue, Popped: second.Popped, Action: Park, Correlation: "c", Delay: time.Minute}).Results
-			if !errors.Is(results[0].Err, ErrLockLost) || results[1].State != "scheduled" {
-				p.t.Errorf("they came to %+v", results)
-			}
+			never(p.t, !errors.Is(results[0].Err, ErrLockLost) || results[1].State != "scheduled", "they came to %+v", results)
 		}},
 		{"P3: put with a correlation", func(p *parking) {
 			p.want(p.respond("c", "", "1", "", ""), "kept")
@@ -482,13 +459,9 @@ func TestParkAndAnswer(t *testing.T) {
 			p.now += 60
 			p.do(Qless, "peek", "q", 10)
 			p.now -= 60 // its clock was ahead
-			if p.field("j", "state") != "waiting" {
-				p.t.Fatal("it was not brought in")
-			}
+			stop(p.t, p.field("j", "state") != "waiting", "it was not brought in")
 			p.nothing()
-			if p.field("j", "state") != "scheduled" {
-				p.t.Error("it did not go back")
-			}
+			never(p.t, p.field("j", "state") != "scheduled", "it did not go back")
 			p.want(p.respond("c", "", "1", "", ""), "resumed")
 			p.told(p.take(), "c", "1")
 		}},
@@ -496,9 +469,7 @@ func TestParkAndAnswer(t *testing.T) {
 			p.park("j", "c")
 			p.now += 60
 			p.do(Qless, "pop", "q", "foreign", 1)
-			if p.field("j", "worker") != "foreign" {
-				p.t.Fatal("it was not popped")
-			}
+			stop(p.t, p.field("j", "worker") != "foreign", "it was not popped")
 			p.want(p.respond("c", "", "1", "", ""), "kept")
 			p.do(Qless, "retry", "j", "q", "foreign")
 			job := p.take()
@@ -701,9 +672,7 @@ func TestParkAndAnswer(t *testing.T) {
 		{"an answer that nobody was told outlives another put", func(p *parking) {
 			put := func(klass, correlation string) {
 				p.t.Helper()
-				if _, err := p.c.Put(p.t.Context(), Put{Queue: "q", JID: "j", Klass: klass, Correlation: correlation}); err != nil {
-					p.t.Fatal(err)
-				}
+				must(p.c.Put(p.t.Context(), Put{Queue: "q", JID: "j", Klass: klass, Correlation: correlation}))(p.t)
 			}
 			p.want(p.respond("c", "", "1", "", ""), "kept")
 			put("K", "c")
@@ -743,9 +712,7 @@ func TestParkAndAnswer(t *testing.T) {
 				p.do(Batch, "sweep", 50, "q")
 			}
 			for _, key := range p.c.redis.Keys(p.t.Context(), "ql:oarlock:*").Val() {
-				if key != "ql:oarlock:needs" {
-					p.t.Errorf("%s is left", key)
-				}
+				never(p.t, key != "ql:oarlock:needs", "%s is left", key)
 			}
 		}},
 	}
@@ -755,9 +722,7 @@ func TestParkAndAnswer(t *testing.T) {
 		run[tt.name] = true
 	}
 	for _, r := range races {
-		if !run[r.test] {
-			t.Errorf("%s: there is no test %q", r.race, r.test)
-		}
+		never(t, !run[r.test], "%s: there is no test %q", r.race, r.test)
 	}
 }
 

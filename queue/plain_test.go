@@ -32,7 +32,7 @@ type plainWorld struct {
 func newPlainWorld(t *testing.T, l *lab, c *Client, seed uint64) *plainWorld {
 	t.Helper()
 	w := &plainWorld{t: t, l: l, c: c, random: rand.New(rand.NewPCG(seed, 7)), now: 1763700000.25 + float64(seed)}
-	must0(t, l.redis.FlushDB(t.Context()).Err())
+	ok(t, l.redis.FlushDB(t.Context()).Err())
 	number := 0
 	put := func() {
 		w.now += w.some(0.001, 0.3, 0.9)
@@ -55,8 +55,7 @@ func newPlainWorld(t *testing.T, l *lab, c *Client, seed uint64) *plainWorld {
 		put()
 		w.now += w.some(0.001, 0.3)
 		take := Take{Queues: []string{"q"}, Count: 1 + w.random.IntN(3)}
-		reply, err := w.exchange(nil, take)
-		must0(t, err)
+		reply := must(w.exchange(nil, take))(t)
 		w.running = append(w.running, reply.Jobs...)
 	}
 	for range 1 + w.random.IntN(4) {
@@ -75,8 +74,7 @@ func newPlainWorld(t *testing.T, l *lab, c *Client, seed uint64) *plainWorld {
 
 func (w *plainWorld) do(d script.Dialect, command string, args ...any) any {
 	w.t.Helper()
-	raw, err := w.c.run(w.t.Context(), w.c.redis, script.Name{Dialect: d, Command: command}, w.now, args...)
-	must0(w.t, err)
+	raw := must(w.c.run(w.t.Context(), w.c.redis, script.Name{Dialect: d, Command: command}, w.now, args...))(w.t)
 	return raw
 }
 
@@ -250,14 +248,14 @@ func TestPlainCallsDoWhatOthersDo(t *testing.T) {
 		settlements, take := w.call()
 		if w.random.IntN(3) == 0 { // with rules that say nothing of it
 			w.edition = []any{"ql:oarlock:edition:1@1"}
-			must0(t, l.redis.HSet(t.Context(), "ql:oarlock:rules", "edition", "1@1").Err())
+			ok(t, l.redis.HSet(t.Context(), "ql:oarlock:rules", "edition", "1@1").Err())
 			if w.random.IntN(4) > 0 {
-				must0(t, l.redis.HSet(t.Context(), "ql:oarlock:edition:1@1", "at", "1").Err())
+				ok(t, l.redis.HSet(t.Context(), "ql:oarlock:edition:1@1", "at", "1").Err())
 			}
 		}
 		state := l.redis.Eval(t.Context(), saveScript, nil).Val().([]any)
 		want, _ := w.see(settlements, take)
-		must0(t, l.redis.Eval(t.Context(), loadScript, nil, state...).Err())
+		ok(t, l.redis.Eval(t.Context(), loadScript, nil, state...).Err())
 		take.plain = wire.Mark(w.now)
 		got, was := w.see(settlements, take)
 		if was {
@@ -299,7 +297,7 @@ func otherwise(got, want seen) string {
 func TestPlainCallsBreakAtAnyCommand(t *testing.T) {
 	in := newInterrupted(t)
 	for nth := 1; ; nth++ {
-		must0(t, in.c.redis.FlushDB(in.ctx).Err())
+		ok(t, in.c.redis.FlushDB(in.ctx).Err())
 		in.shas, in.seen = map[string]string{}, nil
 		for _, jid := range strings.Fields("a b c d e f") {
 			in.put("q", jid)
@@ -326,8 +324,7 @@ func TestPlainCallsBreakAtAnyCommand(t *testing.T) {
 			}
 			continue
 		}
-		reply, err := readExchange(raw, in.now, results, take.Queues)
-		must0(t, err)
+		reply := must(readExchange(raw, in.now, results, take.Queues))(t)
 		if hit == "" {
 			if !reply.plain || nth < 25 {
 				t.Errorf("plain: %v, with %d commands", reply.plain, nth-1)
@@ -365,31 +362,23 @@ func TestPlainCallsBreakAtAnyCommand(t *testing.T) {
 func TestASessionAsksWhetherItsCallsArePlain(t *testing.T) {
 	l := newLab(t, "redis", DefaultNamespace)
 	c := labClient(t, l)
-	_, err := c.PutAll(t.Context(), putsOf(300, func(int) Put { return Put{Queue: "q", Klass: "K"} }))
-	must0(t, err)
+	must(c.PutAll(t.Context(), putsOf(300, func(int) Put { return Put{Queue: "q", Klass: "K"} })))(t)
 	s := c.Session("w")
 	defer s.Close()
 	var settlements []Settlement
 	plain := false
 	for range 250 { // each time but where this machine stood still
-		reply, err := s.Exchange(t.Context(), settlements, Take{Queues: []string{"q"}, Count: 1})
-		must0(t, err)
+		reply := must(s.Exchange(t.Context(), settlements, Take{Queues: []string{"q"}, Count: 1}))(t)
 		for _, result := range reply.Results {
-			if result.Err != nil || result.State != "complete" {
-				t.Fatalf("%+v", result)
-			}
+			stop(t, result.Err != nil || result.State != "complete", "%+v", result)
 		}
-		if len(reply.Jobs) != 1 || reply.Jobs[0].Popped != reply.Now || reply.Jobs[0].Queue != "q" || reply.Jobs[0].Expires <= reply.Now {
-			t.Fatalf("%+v", reply)
-		}
+		stop(t, len(reply.Jobs) != 1 || reply.Jobs[0].Popped != reply.Now || reply.Jobs[0].Queue != "q" || reply.Jobs[0].Expires <= reply.Now, "%+v", reply)
 		settlements = done(reply.Jobs...)
 		if plain = reply.plain; plain {
 			break
 		}
 	}
-	if !plain {
-		t.Error("no call was plain")
-	}
+	never(t, !plain, "no call was plain")
 
 	const now = 1_763_700_000.5
 	take := Take{Queues: []string{"q"}, Count: 1}

@@ -15,11 +15,8 @@ import (
 func at(t *testing.T, c *queue.Client, moment float64, command string, args ...any) any {
 	t.Helper()
 	text, found := queue.Script(queue.Batch, command, queue.DefaultNamespace)
-	if !found {
-		t.Fatalf("there is no command %s", command)
-	}
-	reply, err := c.Redis().Eval(t.Context(), text, nil, append([]any{strconv.FormatFloat(moment, 'f', 6, 64)}, args...)...).Result()
-	ok(t, err)
+	stop(t, !found, "there is no command %s", command)
+	reply := must(c.Redis().Eval(t.Context(), text, nil, append([]any{strconv.FormatFloat(moment, 'f', 6, 64)}, args...)...).Result())(t)
 	return reply
 }
 
@@ -29,12 +26,10 @@ func TestPlanned(t *testing.T) {
 		when := time.Unix(int64(c.Now())+7200, 123456000)
 		for jid, p := range map[string]queue.Put{"plain": {At: when}, "keyed": {At: when, Key: "k"}, "past": {At: when.Add(-24 * time.Hour)}, "past too": {At: time.Unix(0, 0), Key: "k"}} {
 			p.Queue, p.Klass, p.JID = "q", "K", jid
-			_, err := c.Put(t.Context(), p)
-			ok(t, err)
+			must(c.Put(t.Context(), p))(t)
 		}
 		for jid, want := range map[string]string{"plain": "scheduled", "keyed": "scheduled", "past": "waiting", "past too": "waiting"} {
-			glances, err := c.Glances(t.Context(), queue.Brief, jid)
-			ok(t, err)
+			glances := must(c.Glances(t.Context(), queue.Brief, jid))(t)
 			if g := glances[0]; g.Row != want || want == "scheduled" && time.Duration(1e9*(g.Moment-float64(when.UnixMicro())/1e6)).Abs() > 2*time.Microsecond {
 				t.Errorf("%s is %s until %f, want %s until %f", jid, g.Row, g.Moment, want, float64(when.UnixMicro())/1e6)
 			}
@@ -60,26 +55,20 @@ func TestPlannedForOneMoment(t *testing.T) {
 			for i := range puts {
 				puts[i] = queue.Put{Queue: "q", Klass: "K", Key: "k", At: when, Data: fmt.Appendf(nil, "%d", call)}
 			}
-			results, err := c.PutAll(t.Context(), puts)
-			ok(t, err)
+			results := must(c.PutAll(t.Context(), puts))(t)
 			for _, r := range results {
 				want = append(want, r.JID)
 			}
 		}
-		_, err := c.Put(t.Context(), queue.Put{Queue: "q", JID: "before", Klass: "K", Key: "k", At: when.Add(-time.Millisecond)})
-		ok(t, err)
+		must(c.Put(t.Context(), queue.Put{Queue: "q", JID: "before", Klass: "K", Key: "k", At: when.Add(-time.Millisecond)}))(t)
 		later := float64(when.Unix() + 60)
 		for range 5 {
 			at(t, c, later, "tend", "0", "0", "q")
 		}
-		lane, err := c.Lane(t.Context(), "q", "k", 0, 200)
-		ok(t, err)
-		lines, err := c.KeyLines(t.Context(), "q", []string{"k"})
-		ok(t, err)
+		lane := must(c.Lane(t.Context(), "q", "k", 0, 200))(t)
+		lines := must(c.KeyLines(t.Context(), "q", []string{"k"}))(t)
 		equal(t, "the turn", lines[0].Holder, "before")
-		if !slices.Equal(lane, want) {
-			t.Errorf("behind stand %q, want %q", lane, want)
-		}
+		never(t, !slices.Equal(lane, want), "behind stand %q, want %q", lane, want)
 	})
 }
 
@@ -90,13 +79,11 @@ func TestDueInThreeCenturiesIsNotShelved(t *testing.T) {
 		keyed(t, c, "k", "first")
 		late, when := time.Unix(10_000_000_000, 0), time.Unix(int64(c.Now())+3600, 0)
 		for i := range 130 {
-			_, err := c.Put(t.Context(), queue.Put{Queue: "q", JID: fmt.Sprint("late ", i), Klass: "K", At: late.Add(time.Duration(i) * time.Hour)})
-			ok(t, err)
+			must(c.Put(t.Context(), queue.Put{Queue: "q", JID: fmt.Sprint("late ", i), Klass: "K", At: late.Add(time.Duration(i) * time.Hour)}))(t)
 		}
 		for _, p := range []queue.Put{{JID: "shelved", Key: "k", At: when}, {JID: "too", Key: "other", At: when}} {
 			p.Queue, p.Klass = "q", "K"
-			_, err := c.Put(t.Context(), p)
-			ok(t, err)
+			must(c.Put(t.Context(), p))(t)
 		}
 		looks, _, err := c.Outlook(t.Context(), []string{"q"})
 		ok(t, err)
@@ -112,8 +99,7 @@ func TestDueInThreeCenturiesIsNotShelved(t *testing.T) {
 		equal(t, "taken", taken, []string{"first", "too"})
 		equal(t, "behind", c.Redis().LLen(t.Context(), "ql:oarlock:lane:1:q:k").Val(), 1)
 		equal(t, "still to come", c.Redis().ZCard(t.Context(), "ql:q:q-scheduled").Val(), 130)
-		_, err = c.FreeKeys(t.Context(), "q")
-		ok(t, err)
+		must(c.FreeKeys(t.Context(), "q"))(t)
 		if score := c.Redis().ZScore(t.Context(), "ql:q:q-scheduled", "late 0").Val(); score != 1e10 {
 			t.Errorf("after the order was given up it is due at %f", score)
 		}
@@ -152,14 +138,11 @@ func TestKeyFrom(t *testing.T) {
 		}
 		_, err := server.Put(t.Context(), put)
 		if tt.says != "" {
-			if err == nil || err.Error() != "put: "+tt.says {
-				t.Errorf("%s at %s: %v, want %s", tt.data, tt.pointer, err, tt.says)
-			}
+			never(t, err == nil || err.Error() != "put: "+tt.says, "%s at %s: %v, want %s", tt.data, tt.pointer, err, tt.says)
 			continue
 		}
 		ok(t, err)
-		lines, err := server.KeyLines(t.Context(), "q", []string{tt.key})
-		ok(t, err)
+		lines := must(server.KeyLines(t.Context(), "q", []string{tt.key}))(t)
 		equal(t, tt.data, lines[0].Holder, "j")
 		ok(t, server.Redis().FlushDB(t.Context()).Err())
 	}

@@ -141,11 +141,7 @@ func TestLookingCostsTheSameAmongManyJobs(t *testing.T) {
 		if float64(b.commands) > 1.3*float64(a.commands) || float64(b.bytes) > 1.3*float64(a.bytes)+200 {
 			t.Errorf("%s: %+v among a thousand jobs, %+v among %d", name, a, b, jobs)
 		}
-		if b.bytes > 64<<10 {
-			t.Errorf("%s: a reply of %d bytes", name, b.bytes)
-		}
-		if !testing.Short() && b.longest > 20*time.Millisecond {
-			t.Errorf("%s: a call of %v", name, b.longest)
-		}
+		never(t, b.bytes > 64<<10, "%s: a reply of %d bytes", name, b.bytes)
+		never(t, !testing.Short() && b.longest > 20*time.Millisecond, "%s: a call of %v", name, b.longest)
 	}
 }

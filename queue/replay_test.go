@@ -44,15 +44,11 @@ var labs = map[string]func(t testing.TB) *redis.Options{
 	},
 	// shared hears no messages and counts no commands: they are those of all tests.
 	"shared": func(t testing.TB) *redis.Options {
-		options, err := redis.ParseURL(redistest.Shared(t).URL)
-		must0(t, err)
+		options := must(redis.ParseURL(redistest.Shared(t).URL))(t)
 		return options
 	},
 	"embedded": func(t testing.TB) *redis.Options {
-		server, err := embedded.Start("")
-		if err != nil {
-			t.Fatal(err)
-		}
+		server := must(embedded.Start(""))(t)
 		t.Cleanup(server.Close)
 		return &redis.Options{Addr: server.Addr()}
 	},
@@ -71,29 +67,23 @@ func newLab(t testing.TB, server, namespace string) *lab {
 		l.messages = l.redis.PSubscribe(t.Context(), "*")
 		t.Cleanup(func() { l.messages.Close() })
 		_, err := l.messages.Receive(t.Context()) // the confirmation
-		must0(t, err)
+		ok(t, err)
 	}
 	return l
 }
 
-// besides are the tests that run beside others already.
-var besides sync.Map
-
-// beside lets a test run beside others, for it shares nothing with them. It may be called again.
+// beside lets a test run beside others, for it shares nothing with them, unless it does already or cannot, because it sets the environment.
 func beside(t testing.TB) {
 	if t, ok := t.(*testing.T); ok {
-		if _, is := besides.LoadOrStore(t, true); !is {
-			t.Parallel()
-		}
+		defer func() { recover() }()
+		t.Parallel()
 	}
 }
 
 // private ends a test of what concerns the whole server if others are there.
 func (l *lab) private(t testing.TB) {
 	t.Helper()
-	if l.messages == nil {
-		t.Fatal("other tests use this server, too")
-	}
+	stop(t, l.messages == nil, "other tests use this server, too")
 }
 
 // foreign puts the lab's namespace in place of the default one; home reverses it.
@@ -190,15 +180,10 @@ func (l *lab) heard(t testing.TB) [][2]string {
 	t.Helper()
 	l.private(t)
 	const end = "heard: no more"
-	if err := l.redis.Publish(t.Context(), end, "").Err(); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, l.redis.Publish(t.Context(), end, "").Err())
 	messages := [][2]string{}
 	for {
-		m, err := l.messages.ReceiveMessage(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		m := must(l.messages.ReceiveMessage(t.Context()))(t)
 		if m.Channel == end {
 			return messages
 		}
@@ -219,10 +204,7 @@ type storedKey struct {
 func (l *lab) keyspace(t testing.TB) map[string]storedKey {
 	t.Helper()
 	ctx := t.Context()
-	names, err := l.redis.Keys(ctx, "*").Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	names := must(l.redis.Keys(ctx, "*").Result())(t)
 	keys := make(map[string]storedKey, len(names))
 	for _, name := range names {
 		kind := l.redis.Type(ctx, name).Val()
@@ -298,15 +280,10 @@ func (s step) now() string {
 func scenarios(t testing.TB, dialect Dialect) map[string][]scenario {
 	t.Helper()
 	paths, err := filepath.Glob(filepath.Join("testdata/conformance", string(dialect), "*.jsonl"))
-	if err != nil || len(paths) == 0 {
-		t.Fatalf("no scenarios of %s: %v", dialect, err)
-	}
+	stop(t, err != nil || len(paths) == 0, "no scenarios of %s: %v", dialect, err)
 	files := make(map[string][]scenario)
 	for _, path := range paths {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must(os.ReadFile(path))(t)
 		lines := bufio.NewScanner(bytes.NewReader(text))
 		lines.Buffer(nil, 1<<20)
 		for lines.Scan() {
@@ -348,9 +325,7 @@ func (l *lab) replay(t testing.TB, dialect Dialect, s scenario, run call) []stri
 
 	l.redis.FlushDB(ctx)
 	for _, words := range s.Seed {
-		if _, err := l.do(ctx, words...); err != nil {
-			t.Fatal(err)
-		}
+		must(l.do(ctx, words...))(t)
 	}
 	for i, st := range s.Steps {
 		reply, err := run(ctx, l, dialect, st)

@@ -35,9 +35,7 @@ func TestRulesAreInstalledByVersion(t *testing.T) {
 			equal(t, tid, must(c.Throttle(ctx, tid))(t).Maximum, want)
 		}
 		second := must(c.InstallRules(ctx, first, queue.NewRules{Doc: "{}"}))(t)
-		if second == first || must(c.Rules(ctx))(t).Version != second {
-			t.Errorf("version %q after %q", second, first)
-		}
+		never(t, second == first || must(c.Rules(ctx))(t).Version != second, "version %q after %q", second, first)
 		for _, tid := range []string{"region", "region=east", "region=*", "ql:q:mail"} {
 			equal(t, tid+" of nobody", must(c.Throttle(ctx, tid))(t).Maximum, 0)
 		}

@@ -29,10 +29,7 @@ type lives struct {
 // look reads the phase of a job, which was phase before.
 func (l *lives) look(jid, before string) string {
 	l.t.Helper()
-	f, err := l.l.redis.HMGet(l.t.Context(), "ql:j:"+jid, "state", "oarlock-park").Result()
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	f := must(l.l.redis.HMGet(l.t.Context(), "ql:j:"+jid, "state", "oarlock-park").Result())(l.t)
 	switch state := f[0]; {
 	case state == nil, state == "complete", state == "failed":
 		return "final" // nil is canceled
@@ -102,18 +99,14 @@ func TestStatesOfAJob(t *testing.T) {
 			said := l.step(n)
 			for jid, before := range l.phase {
 				after := l.look(jid, before)
-				if !slices.Contains(phases[before], after) {
-					t.Fatalf("seed %d, step %d, %s: %s was %s and is %s", seed, n, said, jid, before, after)
-				}
+				stop(t, !slices.Contains(phases[before], after), "seed %d, step %d, %s: %s was %s and is %s", seed, n, said, jid, before, after)
 				if l.phase[jid] = after; after != before {
 					met[before+" "+after]++
 				}
 			}
 		}
 		for _, move := range []string{"initial running", "initial final", "running retry", "running final", "retry running"} {
-			if met[move] == 0 {
-				t.Errorf("seed %d: %s was never met, of %v", seed, move, met)
-			}
+			never(t, met[move] == 0, "seed %d: %s was never met, of %v", seed, move, met)
 		}
 	}
 }
@@ -121,10 +114,7 @@ func TestStatesOfAJob(t *testing.T) {
 // P7, P36: a put that says nothing runs now, has the priority that is in the middle, five retries and no time limit of its own.
 func TestAPutThatSaysNothing(t *testing.T) {
 	p := newParking(t)
-	jid, err := p.c.Put(t.Context(), Put{Queue: "q", Klass: "K"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	jid := must(p.c.Put(t.Context(), Put{Queue: "q", Klass: "K"}))(t)
 	job, err := p.c.Get(t.Context(), jid)
 	if err != nil || job.State != "waiting" || job.Priority != 0 || job.Retries != 5 || job.Remaining != 5 || string(job.Data) != "{}" || job.Kept.Timeout != 0 {
 		t.Errorf("it is %+v (%v)", job, err)

@@ -1,8 +1,11 @@
 package queue_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -50,9 +53,7 @@ func TestNamespaces(t *testing.T) {
 			workOff(t, c)
 			equal(t, "notice", <-notices, queue.Notice{Kind: queue.NoticeWake, Queue: "q"})
 			for _, key := range must(raw.Keys(t.Context(), "*").Result())(t) {
-				if !strings.HasPrefix(key, ns) {
-					t.Errorf("key %q is outside of the namespace", key)
-				}
+				never(t, !strings.HasPrefix(key, ns), "key %q is outside of the namespace", key)
 			}
 		})
 	}
@@ -61,9 +62,7 @@ func TestNamespaces(t *testing.T) {
 func TestCluster(t *testing.T) {
 	port := redistest.Port(t)
 	server := redistest.Start(t, "--port", port, "--cluster-enabled", "yes")
-	if err := server.Client(t).Do(t.Context(), "CLUSTER", "ADDSLOTSRANGE", 0, 16383).Err(); err != nil {
-		t.Fatal(err)
-	}
+	ok(t, server.Client(t).Do(t.Context(), "CLUSTER", "ADDSLOTSRANGE", 0, 16383).Err())
 	raw := server.Client(t)
 	await(t, "the cluster", func() bool {
 		return strings.Contains(raw.ClusterInfo(t.Context()).Val(), "cluster_state:ok")
@@ -114,5 +113,66 @@ func await(t *testing.T, what string, is func() bool) {
 		case <-late:
 			t.Fatalf("%s is not ready", what)
 		}
+	}
+}
+
+// A put that waits for replicas tells the truth about them, and puts in any case.
+func TestPutWaitsForReplicas(t *testing.T) {
+	port := redistest.Port(t)
+	master := redistest.Start(t, "--port", port, "--repl-diskless-sync-delay", "0")
+	c := open(t, master)
+	put := func(want int, n int) ([]queue.PutResult, *queue.ReplicaError) {
+		t.Helper()
+		puts := make([]queue.Put, n)
+		for i := range puts {
+			puts[i] = queue.Put{Queue: "q", Klass: "K"}
+		}
+		puts[n/2].WaitReplicas = want
+		results, err := c.PutAll(t.Context(), puts)
+		var few *queue.ReplicaError
+		if err != nil && !errors.As(err, &few) {
+			t.Fatal(err)
+		}
+		stop(t, len(results) != n, "%d results of %d puts", len(results), n)
+		return results, few
+	}
+	if _, few := put(0, 1); few != nil {
+		t.Errorf("a put that waits for none: %v", few)
+	}
+	_, few := put(1, 3)
+	never(t, few == nil || few.Want != 1 || few.Got != 0 || few.Err != nil, "without a replica: %+v", few)
+	equal(t, "jobs put all the same", must(c.Length(t.Context(), "q"))(t), 4)
+	jid, err := c.Put(t.Context(), queue.Put{Queue: "q", Klass: "K", WaitReplicas: 1})
+	if !errors.As(err, &few) || jid == "" || must(c.Get(t.Context(), jid))(t).State != "waiting" || !strings.Contains(err.Error(), "put, but only 0 of 1 replicas") {
+		t.Errorf("a single put: %q, %v", jid, err)
+	}
+
+	replica := redistest.Start(t, "--replicaof", "127.0.0.1 "+port)
+	copied := replica.Client(t)
+	deadline := time.Now().Add(time.Minute)
+	for !strings.Contains(copied.Info(t.Context(), "replication").Val(), "master_link_status:up") {
+		stop(t, time.Now().After(deadline), "the replica never came into step")
+		time.Sleep(5 * time.Millisecond)
+	}
+	results, few := put(1, 1200)
+	never(t, few != nil, "with a replica: %v", few)
+	for _, r := range results { // not one of them may be on its way still
+		stop(t, copied.Exists(t.Context(), "ql:j:"+r.JID).Val() != 1, "%s was confirmed and is not there", r.JID)
+	}
+	if _, few = put(2, 1); few == nil || few.Got != 1 {
+		t.Errorf("one replica of two: %+v", few)
+	}
+	var log bytes.Buffer
+	always := must(queue.Open(t.Context(), queue.Options{URL: master.URL, WaitReplicas: 2, Logger: slog.New(slog.NewTextHandler(&log, nil))}))(t)
+	defer always.Close()
+	if _, err := always.Put(t.Context(), queue.Put{Queue: "q", Klass: "K"}); !errors.As(err, &few) || few.Want != 2 {
+		t.Errorf("as a setting: %v", err)
+	}
+	s := always.Session("w")
+	defer s.Close()
+	job := must(s.Exchange(t.Context(), nil, queue.Take{Queues: []string{"q"}, Count: 1}))(t).Jobs[0]
+	must(s.Exchange(t.Context(), []queue.Settlement{{JID: job.JID, Queue: "q", Popped: job.Popped, Action: queue.Complete}}, queue.Take{}))(t)
+	if said := log.String(); !strings.Contains(said, "settlement has not reached all replicas") || !strings.Contains(said, "got=1\n") {
+		t.Errorf("of a settlement it says %s", said)
 	}
 }

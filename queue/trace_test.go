@@ -90,9 +90,7 @@ func TestAJobWithoutATraceCostsNothing(t *testing.T) {
 			ok(t, c.Requeue(ctx, queue.Put{Queue: "q", JID: "j", Klass: "K"}))
 		}
 		for _, field := range c.Redis().HKeys(ctx, "ql:j:j").Val() {
-			if trace == (queue.Trace{}) && strings.HasPrefix(field, "oarlock-") {
-				t.Errorf("it has the field %s", field)
-			}
+			never(t, trace == (queue.Trace{}) && strings.HasPrefix(field, "oarlock-"), "it has the field %s", field)
 		}
 		c.Redis().ConfigResetStat(ctx)
 		reply, _ := take(t, s, queue.Take{Queues: []string{"q"}, Count: 1})
@@ -106,9 +104,7 @@ func TestAJobWithoutATraceCostsNothing(t *testing.T) {
 	}
 	work(queue.Trace{}, false) // scripts are loaded
 	ours, theirs, traced := work(queue.Trace{}, false), work(queue.Trace{}, true), work(queue.Trace{Parent: parent}, false)
-	if ours != theirs || traced <= ours {
-		t.Errorf("%d commands for a job without a trace, %d for one of the protocol, %d with a trace", ours, theirs, traced)
-	}
+	never(t, ours != theirs || traced <= ours, "%d commands for a job without a trace, %d for one of the protocol, %d with a trace", ours, theirs, traced)
 }
 
 func TestTraces(t *testing.T) {
@@ -122,9 +118,7 @@ func TestTraces(t *testing.T) {
 		{State: "a=1"}, {Parent: "x"}, {Parent: strings.ToUpper(parent)}, {Parent: "ff" + parent[2:]}, {Parent: parent + "-more"},
 		{Parent: "00-" + strings.Repeat("0", 32) + parent[35:]}, {Parent: parent, State: "a\n"}, {Parent: parent, State: strings.Repeat("a", 513)},
 	} {
-		if bad.Check() == nil {
-			t.Errorf("%+v is taken for a trace", bad)
-		}
+		never(t, bad.Check() == nil, "%+v is taken for a trace", bad)
 	}
 	if later := (queue.Trace{Parent: "01" + parent[2:] + "-more"}); later.Check() != nil || later.Span("1111111111111111").Check() != nil {
 		t.Errorf("a later version is refused")

@@ -6,15 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"oarlock/queue/internal/wire"
 )
@@ -35,12 +32,8 @@ func (m turnsMix) String() string { return [...]string{"ours", "ended", "wild"}[
 
 // turnsWorld is one program: what it does is drawn, what it knows is what the children of a supervisor would.
 type turnsWorld struct {
-	t      testing.TB
-	lab    *lab
-	change func(string) string // of every script, for mutations
-	mix    turnsMix
-	random *rand.Rand
-	now    float64
+	*course
+	mix turnsMix
 
 	made     int                 // jobs so far
 	joined   map[string]int      // by jid: its place in the order of its key, as a producer would say
@@ -50,9 +43,7 @@ type turnsWorld struct {
 	attempts map[string]turnsRun // by jid: what runs under a lock of ours, or a foreigner's
 	orphans  map[string]turnsRun // by jid and time: taken from us while it ran; its child lives
 	order    int
-	log      []string
 	was      *turnsShot
-	then     func() // after each step; may be nil
 }
 
 // turnsRun is an attempt.
@@ -62,19 +53,13 @@ type turnsRun struct {
 	foreign                 bool
 }
 
-// turnsFault is what a step is panicked with that finds something wrong.
-type turnsFault string
-
 var turnQueues = []string{"q", "p:q"}
 var turnKeys = []string{"a", "b b"}
 
 // newTurnsWorld empties the lab for a program.
 func newTurnsWorld(t testing.TB, l *lab, mix turnsMix, seed uint64, change func(string) string) *turnsWorld {
 	t.Helper()
-	if err := l.redis.FlushDB(t.Context()).Err(); err != nil {
-		t.Fatal(err)
-	}
-	w := &turnsWorld{t: t, lab: l, change: change, mix: mix, random: rand.New(rand.NewPCG(seed, uint64(mix))), now: 1763700000,
+	w := &turnsWorld{course: newCourse(t, l, seed, uint64(mix), change), mix: mix,
 		joined: map[string]int{}, begun: map[string]bool{}, due: map[string]float64{}, planned: map[string]float64{}, attempts: map[string]turnsRun{}, orphans: map[string]turnsRun{}}
 	for _, words := range [][]any{{"heartbeat", 60}, {"grace-period", 10}} {
 		l.redis.HSet(t.Context(), "ql:config", words...)
@@ -82,103 +67,14 @@ func newTurnsWorld(t testing.TB, l *lab, mix turnsMix, seed uint64, change func(
 	return w
 }
 
-func (w *turnsWorld) fail(format string, args ...any) {
-	panic(turnsFault(fmt.Sprintf(format, args...)))
+func (w *turnsWorld) step(int) (more bool) {
+	w.act()
+	w.look()
+	return true
 }
 
-// faultOf is the fault that ended a program, as recover returned it; "" if none did.
-func faultOf(recovered any) string {
-	if recovered == nil {
-		return ""
-	}
-	text, ok := recovered.(turnsFault)
-	if !ok {
-		panic(recovered)
-	}
-	return string(text)
-}
-
-// play runs a program of so many steps and drains what it left. It returns what was wrong, "" if nothing, and
-// the program.
-func (w *turnsWorld) play(steps int) (wrong string) {
-	defer func() { wrong = faultOf(recover()) }()
-	for range steps {
-		w.step()
-		w.look()
-		if w.then != nil {
-			w.then()
-		}
-	}
-	w.drain()
-	return ""
-}
-
-// eval runs a script as it is, or with the mutation.
-func (w *turnsWorld) eval(text string, argv ...any) any {
-	words := make([]string, len(argv))
-	for i, arg := range argv {
-		switch arg := arg.(type) {
-		case string:
-			words[i] = arg
-		case []byte:
-			words[i] = string(arg)
-		default:
-			words[i] = fmt.Sprint(arg)
-		}
-	}
-	reply, err := w.lab.eval(w.t.Context(), text, nil, words)
-	if err != nil && strings.Contains(err.Error(), "user_script") && !strings.Contains(err.Error(), "(): ") {
-		w.fail("a script failed: %v", err)
-	}
-	if err != nil && !errors.Is(err, redis.Nil) {
-		return err
-	}
-	return reply
-}
-
-// batch calls one of our own commands.
-func (w *turnsWorld) batch(command string, args ...any) any {
-	text := w.change(w.lab.text(Batch, command))
-	w.note("%s %q", command, args)
-	return w.eval(text, append([]any{wire.Number(w.now)}, args...)...)
-}
-
-// single calls a command of the protocol, as we know it.
-func (w *turnsWorld) single(command string, args ...any) any {
-	w.note("our %s %q", command, args)
-	return w.eval(w.change(w.lab.text(Qless, "")), append([]any{command, wire.Number(w.now)}, args...)...)
-}
-
-// keyless is the unified script without what it knows of keys, as the original is.
-var keyless = sync.OnceValue(func() string {
-	nothing := strings.NewReplacer("'oarlock-lane'", "'oarlock-nothing'", "'ql:oarlock:rules'", "'ql:nothing'", "named.key", "named.nothing")
-	return nothing.Replace(Unified(DefaultNamespace, Qless))
-})
-
-// foreign calls a command of the protocol in the original script.
-func (w *turnsWorld) foreign(command string, args ...any) any {
-	w.note("foreign %s %q", command, args)
-	return w.eval(keyless(), append([]any{command, wire.Number(w.now)}, args...)...)
-}
-
-func (w *turnsWorld) note(format string, args ...any) {
-	w.log = append(w.log, fmt.Sprintf("%.2f ", w.now-1763700000)+fmt.Sprintf(format, args...))
-}
-
-func (w *turnsWorld) rarely(n int) bool { return w.random.IntN(n) == 0 }
-
-func oneOf[T any](w *turnsWorld, list []T) T { return list[w.random.IntN(len(list))] }
-
-// someone draws one of the keys of a map; false if it is empty.
-func someone[V any](w *turnsWorld, of map[string]V) (string, bool) {
-	if len(of) == 0 {
-		return "", false
-	}
-	return oneOf(w, slices.Sorted(maps.Keys(of))), true
-}
-
-// step does one thing.
-func (w *turnsWorld) step() {
+// act does one thing.
+func (w *turnsWorld) act() {
 	w.now += w.random.Float64()
 	if w.mix != ours && w.rarely(6) {
 		w.strange()
@@ -204,7 +100,7 @@ func (w *turnsWorld) step() {
 	case n < 86:
 		w.now += 100
 	case n < 90:
-		w.single("unfail", oneOf(w, turnQueues), "g", "3")
+		w.single("unfail", oneOf(w.course, turnQueues), "g", "3")
 	case n < 93:
 		w.ourPop()
 	default:
@@ -225,7 +121,7 @@ func (w *turnsWorld) jid() string {
 			}
 		}
 		if slices.Sort(behind); len(behind) > 0 {
-			return oneOf(w, behind)
+			return oneOf(w.course, behind)
 		}
 	}
 	return fmt.Sprintf("j %d", w.random.IntN(w.made))
@@ -235,9 +131,9 @@ func (w *turnsWorld) jid() string {
 func (w *turnsWorld) put() {
 	puts := make([]Put, 1+w.random.IntN(3))
 	for i := range puts {
-		p := Put{Queue: oneOf(w, turnQueues), Klass: "K", JID: fmt.Sprintf("j %d", w.made), Data: []byte("{}")}
+		p := Put{Queue: oneOf(w.course, turnQueues), Klass: "K", JID: fmt.Sprintf("j %d", w.made), Data: []byte("{}")}
 		if !w.rarely(6) {
-			p.Key = oneOf(w, turnKeys)
+			p.Key = oneOf(w.course, turnKeys)
 		}
 		switch {
 		case w.rarely(6) && w.made > 0:
@@ -345,7 +241,7 @@ func (w *turnsWorld) orphan(jid string) {
 
 // exchange settles some of what we have, and takes more.
 func (w *turnsWorld) exchange() {
-	worker := oneOf(w, []string{"w1", "w2"})
+	worker := oneOf(w.course, []string{"w1", "w2"})
 	var settlements []Settlement
 	over := map[string]bool{}
 	for _, jid := range slices.Sorted(maps.Keys(w.attempts)) {
@@ -354,11 +250,11 @@ func (w *turnsWorld) exchange() {
 			continue
 		}
 		over[jid] = true
-		s := Settlement{JID: jid, Queue: run.queue, Popped: run.popped, Action: oneOf(w, []Action{Complete, Complete, Complete, Retry, Fail, Release, Cancel, Requeue})}
+		s := Settlement{JID: jid, Queue: run.queue, Popped: run.popped, Action: oneOf(w.course, []Action{Complete, Complete, Complete, Retry, Fail, Release, Cancel, Requeue})}
 		switch s.Action {
 		case Complete:
 			if w.rarely(4) {
-				s.Next = oneOf(w, turnQueues)
+				s.Next = oneOf(w.course, turnQueues)
 				if w.rarely(3) {
 					s.Delay = Duration(20 * w.random.Float64())
 				}
@@ -382,7 +278,7 @@ func (w *turnsWorld) exchange() {
 		}
 	}
 	sent, puts, _ := checkSettlements(settlements)
-	take := Take{Queues: turnQueues, Count: w.random.IntN(4), Order: oneOf(w, []Order{Ordered, RoundRobin, Oldest})}
+	take := Take{Queues: turnQueues, Count: w.random.IntN(4), Order: oneOf(w.course, []Order{Ordered, RoundRobin, Oldest})}
 	raw := w.batch("exchange", exchangeArgs(worker, sent, puts, take)...)
 	reply, err := readExchange(raw, w.now, make([]SettleResult, len(sent)), take.Queues)
 	if err != nil {
@@ -475,7 +371,7 @@ func (w *turnsWorld) cancel(call func(string, ...any) any) {
 
 // takeBack takes a running job from its worker.
 func (w *turnsWorld) takeBack(call func(string, ...any) any) {
-	jid, any := someone(w, w.attempts)
+	jid, any := someone(w.course, w.attempts)
 	if !any {
 		return
 	}
@@ -490,7 +386,7 @@ func (w *turnsWorld) takeBack(call func(string, ...any) any) {
 
 // bury ends a running job by the protocol.
 func (w *turnsWorld) bury() {
-	jid, any := someone(w, w.attempts)
+	jid, any := someone(w.course, w.attempts)
 	if !any {
 		return
 	}
@@ -507,7 +403,7 @@ func (w *turnsWorld) end(call func(string, ...any) any, run turnsRun, foreign bo
 	case 2:
 		call("complete", run.jid, run.worker, run.queue, "{}")
 	case 3:
-		call("complete", run.jid, run.worker, run.queue, "{}", "next", oneOf(w, turnQueues))
+		call("complete", run.jid, run.worker, run.queue, "{}", "next", oneOf(w.course, turnQueues))
 		if !foreign { // else it has the turn still, where it goes on in its own queue
 			w.rejoins(run.jid, w.was.Jobs[run.jid].Lane == "")
 		}
@@ -520,7 +416,7 @@ func (w *turnsWorld) ourPop() { w.pop(w.single, false) }
 
 // pop takes by a command of the protocol.
 func (w *turnsWorld) pop(call func(string, ...any) any, foreign bool) {
-	q := oneOf(w, turnQueues)
+	q := oneOf(w.course, turnQueues)
 	for _, view := range w.views(call("pop", q, "f", "2")) {
 		w.began(turnsRun{view.JID, q, "", "f", w.now, view.Expires, true})
 	}
@@ -576,25 +472,24 @@ func (w *turnsWorld) strange() {
 		jid := fmt.Sprintf("j %d", w.made)
 		w.made++
 		w.rejoins(jid, true)
-		w.foreign("put", "f", oneOf(w, turnQueues), jid, "K", "{}", "0", "tags", oneOf(w, []string{"[]", `["key:a"]`, `["x","key:b b"]`}))
+		w.foreign("put", "f", oneOf(w.course, turnQueues), jid, "K", "{}", "0", "tags", oneOf(w.course, []string{"[]", `["key:a"]`, `["x","key:b b"]`}))
 	case 3:
 		w.cancel(w.foreign)
 	case 4, 5:
 		jid := w.jid()
-		w.foreign("put", "f", oneOf(w, turnQueues), jid, "K", "{}", oneOf(w, []string{"0", "10"}))
+		w.foreign("put", "f", oneOf(w.course, turnQueues), jid, "K", "{}", oneOf(w.course, []string{"0", "10"}))
 		w.orphan(jid)
 		w.rejoins(jid, true)
 	case 6:
 		w.takeBack(w.foreign)
 	case 7:
-		w.foreign("unfail", oneOf(w, turnQueues), "g", "2")
+		w.foreign("unfail", oneOf(w.course, turnQueues), "g", "2")
 	case 8:
 		w.foreign("depends", w.jid(), "off", "all")
 	}
 }
 
-// drain lets all that is left end, and looks at what is left then.
-func (w *turnsWorld) drain() {
+func (w *turnsWorld) finish() {
 	w.attempts, w.orphans = map[string]turnsRun{}, map[string]turnsRun{}
 	for range 60 {
 		w.now += 100
@@ -651,105 +546,224 @@ func TestTurns(t *testing.T) {
 	for _, server := range []string{"shared", "embedded"} {
 		t.Run(server, func(t *testing.T) {
 			l := newLab(t, server, DefaultNamespace)
-			programs, steps := 10, 250
+			steps := 250
 			if testing.Short() && server == "embedded" {
 				steps = 40
 			}
 			for _, mix := range []turnsMix{ours, ended, wild} {
-				for seed := range Seeds(t, programs) {
-					w := newTurnsWorld(t, l, mix, seed, unchanged)
-					if wrong := w.play(steps); wrong != "" {
-						t.Fatalf("mix %s, seed %d: %s\nafter\n%s", mix, seed, wrong, strings.Join(w.log[max(0, len(w.log)-60):], "\n"))
-					}
-				}
+				playAll(t, 10, steps, func(seed uint64) program { return newTurnsWorld(t, l, mix, seed, unchanged) })
 			}
 		})
 	}
 }
 
 // turnsMutations are mistakes in the scripts that the programs must find.
-var turnsMutations = []struct {
-	name, old, new string
-	first          uint64   // the seed that is played first, for one is known to find it
-	in             turnsMix // and the mix
-}{
-	{"places are not compared",
+var turnsMutations = []mistake{
+	{"places are not compared", []string{
 		"if text ~= mark_text('-', queue, place, key) then return false end",
-		"if string.sub(text or '', 1, 1) ~= '-' then return false end", 0, ours},
-	{"the holder that is over keeps its mark",
+		"if string.sub(text or '', 1, 1) ~= '-' then return false end"}, 0, ours},
+	{"the holder that is over keeps its mark", []string{
 		"if marked then redis.call('HSET', 'ql:j:' .. jid, 'oarlock-lane', mark_text('=', queue, '', key)) end\n  if ended",
-		"if ended", 2, wild},
-	{"nobody looks",
+		"if ended"}, 2, wild},
+	{"nobody looks", []string{
 		"local function tend_queue(queue)\n",
-		"local function tend_queue(queue)\n  do return end\n", 0, ours},
-	{"an entry that is dropped leaves its mark",
+		"local function tend_queue(queue)\n  do return end\n"}, 0, ours},
+	{"an entry that is dropped leaves its mark", []string{
 		"    redis.call('HSET', job, 'oarlock-lane', mark_text('=', queue, '', key))\n    return false",
-		"    return false", 1, wild},
-	{"a settlement does not pass the turn on",
+		"    return false"}, 1, wild},
+	{"a settlement does not pass the turn on", []string{
 		"  else\n    pass_on(queue, key, now)\n  end\nend",
-		"  end\nend", 0, ours},
-	{"whoever is met may run",
+		"  end\nend"}, 0, ours},
+	{"whoever is met may run", []string{
 		"  local stands = of == queue and sign == '-'\n",
-		"  if key then return key end\n  local stands = of == queue and sign == '-'\n", 6, ours},
-	{"no ghost of a job that is taken from its worker",
+		"  if key then return key end\n  local stands = of == queue and sign == '-'\n"}, 6, ours},
+	{"no ghost of a job that is taken from its worker", []string{
 		"  ends = numeric(ends, now)\n  if ends > now then",
-		"  ends = numeric(ends, now)\n  if false then", 2, ended},
-	{"a job that is taken back waits for nobody",
+		"  ends = numeric(ends, now)\n  if false then"}, 2, ended},
+	{"a job that is taken back waits for nobody", []string{
 		"  if sign ~= '+' or of ~= job.queue or ends <= now then return false end\n",
-		"  if true then return false end\n", 0, ours},
-	{"a job that is taken back stands last",
+		"  if true then return false end\n"}, 0, ours},
+	{"a job that is taken back stands last", []string{
 		"stand_behind('LPUSH', of, key, jid)",
-		"stand_behind('RPUSH', of, key, jid)", 0, ours},
-	{"a shelved job that is due asks for no turn",
+		"stand_behind('RPUSH', of, key, jid)"}, 0, ours},
+	{"a shelved job that is due asks for no turn", []string{
 		"  if not arrive_at(queue, job.jid, job.mark, now) then\n    seat(",
-		"  do\n    seat(", 0, ours},
-	{"shelved jobs come in by their names",
+		"  do\n    seat("}, 0, ours},
+	{"shelved jobs come in by their names", []string{
 		"    if a.place ~= b.place then return a.place < b.place end\n    if a.put ~= b.put then return a.put < b.put end\n    return a.rank < b.rank\n",
-		"    return a.jid < b.jid\n", 0, ended},
-	{"of one moment the last one put comes first",
+		"    return a.jid < b.jid\n"}, 0, ended},
+	{"of one moment the last one put comes first", []string{
 		"if a.put ~= b.put then return a.put < b.put end\n    return a.rank < b.rank\n",
-		"return a.rank > b.rank\n", 0, ours},
-	{"a job that fails keeps the turn",
+		"return a.rank > b.rank\n"}, 0, ours},
+	{"a job that fails keeps the turn", []string{
 		"  if has and failed and is_set(queue, 'after_fail=hold') then",
-		"  if has and failed then", 0, ours},
-	{"who goes on to another queue keeps the turn",
+		"  if has and failed then"}, 0, ours},
+	{"who goes on to another queue keeps the turn", []string{
 		"  if s.lane then pass_turn(batch, s) end\n  if depend(",
-		"  if depend(", 0, ours},
-	{"the end of a ghost is not heard",
+		"  if depend("}, 0, ours},
+	{"the end of a ghost is not heard", []string{
 		"then return pass_on(queue, key, now) end\n  if holder",
-		"then return end\n  if holder", 0, ours},
-	{"a lane that was empty is not looked after",
+		"then return end\n  if holder"}, 0, ours},
+	{"a lane that was empty is not looked after", []string{
 		"    check_turn(queue, key, now)\n  end\n  return false\nend",
-		"  end\n  return false\nend", 15, ended},
-	{"the turn goes to who came last",
+		"  end\n  return false\nend"}, 15, ended},
+	{"the turn goes to who came last", []string{
 		"redis.call('LPOP', lane)",
-		"redis.call('RPOP', lane)", 0, ours},
-	{"a freed job asks for no turn",
+		"redis.call('RPOP', lane)"}, 0, ours},
+	{"a freed job asks for no turn", []string{
 		"  if lane and arrive_at(queue, jid, lane, now) then return end\n",
-		"", 1, ours},
-	{"a turn is gone though somebody stands behind",
-		"if redis.call('EXISTS', unpack(lanes)) == 0 then", "if true then", 0, ours},
-	{"who is complete passes no turn on",
-		"  if batch.departs then pass_turns(batch) end\n", "", 0, ours},
-	{"entries are not counted",
+		""}, 1, ours},
+	{"a turn is gone though somebody stands behind", []string{
+		"if redis.call('EXISTS', unpack(lanes)) == 0 then",
+		"if true then"}, 0, ours},
+	{"who is complete passes no turn on", []string{
+		"  if batch.departs then pass_turns(batch) end\n",
+		""}, 0, ours},
+	{"entries are not counted", []string{
 		"  redis.call('HINCRBY', 'ql:oarlock:behind', queue, '1')\n",
-		"", 0, ours},
+		""}, 0, ours},
 }
 
 // TestTurnsMutations makes each mistake, in whatever script it is, and plays until a program finds it.
 func TestTurnsMutations(t *testing.T) {
 	l := newLab(t, "redis", DefaultNamespace)
-	for i, m := range turnsMutations {
-		t.Run(m.name, func(t *testing.T) {
-			oneOfMistakes(t, i)
-			mixes := []turnsMix{ours, ended, wild}
-			mustFind(t, []string{m.old, m.new}, 91, func(i uint64, change func(string) string) string {
-				seed, mix := m.first, m.in
-				if i > 0 {
-					seed, mix = (i-1)/3, mixes[(i-1)%3]
+	mixes := []turnsMix{ours, ended, wild}
+	mustFindEach(t, turnsMutations, 91, 120, func(m mistake, i uint64, change func(string) string) program {
+		seed, mix := m.first, m.mix
+		if i > 0 {
+			seed, mix = (i-1)/3, mixes[(i-1)%3]
+		}
+		return newTurnsWorld(t, l, mix, 1000+seed, change)
+	})
+}
+
+// turnsShot is all that is kept of turns at one moment.
+type turnsShot struct {
+	Jobs    map[string]turnsJob
+	Turns   map[string]map[string]string // by queue and key
+	Entries map[string][]string          // by the name of the list, without what all have
+	Lanes   map[string][]string          // by queue
+	Seats   map[string][]string          // by queue and part: jids
+	Behind  map[string]string
+}
+
+type turnsJob struct{ State, Queue, Lane string }
+
+// key is that of a job in a queue; "" if it has none there.
+func (j turnsJob) key(queue string) string {
+	m := turnsMark.FindStringSubmatch(j.Lane)
+	if m == nil {
+		return ""
+	}
+	n, _ := strconv.Atoi(m[2])
+	if len(m[3]) < n || m[3][:n] != queue || j.Queue != queue && j.Queue != "" {
+		return ""
+	}
+	_, key, _ := strings.Cut(m[3][n:], " ")
+	return key
+}
+
+var turnsMark = regexp.MustCompile(`(?s)^([-+=])(\d+):(.*)$`)
+
+const turnsShotScript = `
+local shot = { Jobs = {}, Turns = {}, Entries = {}, Lanes = {}, Seats = {}, Behind = {} }
+for _, name in ipairs(redis.call('KEYS', 'ql:j:*')) do
+  if redis.call('TYPE', name).ok == 'hash' then
+    local f = redis.call('HMGET', name, 'state', 'queue', 'oarlock-lane')
+    shot.Jobs[string.sub(name, 6)] = { State = f[1] or '', Queue = f[2] or '', Lane = f[3] or '' }
+  end
+end
+for _, queue in ipairs(ARGV) do
+  local turns = redis.call('HGETALL', 'ql:oarlock:turns:' .. queue)
+  local by = {}
+  for i = 1, #turns, 2 do by[turns[i]] = turns[i + 1] end
+  if #turns > 0 then shot.Turns[queue] = by end
+  local lanes = redis.call('ZRANGE', 'ql:oarlock:lanes:' .. queue, 0, -1)
+  if #lanes > 0 then shot.Lanes[queue] = lanes end
+  for _, part in ipairs({ 'work', 'locks', 'scheduled', 'depends' }) do
+    local jids = redis.call('ZRANGEBYSCORE', 'ql:q:' .. queue .. '-' .. part, '-inf', part == 'scheduled' and '9e9' or '+inf')
+    if #jids > 0 then shot.Seats[queue .. '-' .. part] = jids end
+  end
+end
+for _, name in ipairs(redis.call('KEYS', 'ql:oarlock:lane:*')) do
+  shot.Entries[string.sub(name, 17)] = redis.call('LRANGE', name, 0, -1)
+end
+local behind = redis.call('HGETALL', 'ql:oarlock:behind')
+for i = 1, #behind, 2 do shot.Behind[behind[i]] = behind[i + 1] end
+local text = cjson.encode(shot)
+return (string.gsub(text, ':%[%]', ':{}'))`
+
+// shot reads all.
+func (w *turnsWorld) shot() *turnsShot {
+	text, ok := w.eval(turnsShotScript, "q", "p:q").(string)
+	var shot turnsShot
+	stop(w.t, !ok || json.Unmarshal([]byte(text), &shot) != nil, "what is kept: %q", text)
+	return &shot
+}
+
+// look checks the invariants.
+func (w *turnsWorld) look() {
+	shot := w.shot()
+	w.was = shot
+	w.arrivals(shot)
+	count := map[string]int{}
+	for jid, job := range shot.Jobs {
+		m := turnsMark.FindStringSubmatch(job.Lane)
+		if m == nil {
+			if job.Lane != "" {
+				w.fail("%s has the mark %q", jid, job.Lane)
+			}
+			continue
+		}
+		n, _ := strconv.Atoi(m[2])
+		queue := m[3][:n]
+		word, key, _ := strings.Cut(m[3][n+1:], " ")
+		switch holder := shot.Turns[queue][key]; {
+		case m[1] == "+" && holder != "="+jid:
+			w.fail("%s has the mark %q, and the turn is %q", jid, job.Lane, holder)
+		case m[1] == "-" && !slices.Contains(shot.Entries[fmt.Sprintf("%d:%s:%s", n, queue, key)], word+" "+jid):
+			w.fail("%s has the mark %q and is not in its lane", jid, job.Lane)
+		}
+		if m[1] == "-" && w.mix == ours && job.State != "waiting" {
+			w.fail("%s stands behind and is %s", jid, job.State)
+		}
+	}
+	for queue, turns := range shot.Turns {
+		for key, holder := range turns {
+			if jid, is := strings.CutPrefix(holder, "="); is && w.mix == ours {
+				if job := shot.Jobs[jid]; !strings.HasPrefix(job.Lane, "+") || job.State == "" || job.State == "failed" || job.State == "complete" {
+					w.fail("the turn of %q in %s is %q, of which %+v", key, queue, holder, job)
 				}
-				return newTurnsWorld(t, l, mix, 1000+seed, change).play(120)
-			})
-		})
+			}
+		}
+	}
+	for name, entries := range shot.Entries {
+		length, rest, _ := strings.Cut(name, ":")
+		n, _ := strconv.Atoi(length)
+		queue, key := rest[:n], rest[n+1:]
+		count[queue] += len(entries)
+		if shot.Turns[queue][key] == "" || !slices.Contains(shot.Lanes[queue], key) {
+			w.fail("in %s %q stand behind %q: %q, %q", queue, entries, key, shot.Turns[queue][key], shot.Lanes[queue])
+		}
+	}
+	for _, queue := range turnQueues {
+		if n := shot.Behind[queue]; n != strconv.Itoa(count[queue]) && (n != "" || count[queue] != 0) {
+			w.fail("of %s %q entries are counted, and there are %d", queue, n, count[queue])
+		}
+		if w.mix != wild {
+			w.seats(shot, queue)
+		}
+	}
+}
+
+// seats checks that who is in a set of a queue has the turn of its key.
+func (w *turnsWorld) seats(shot *turnsShot, queue string) {
+	for _, part := range []string{"work", "locks", "scheduled"} {
+		for _, jid := range shot.Seats[queue+"-"+part] {
+			job := shot.Jobs[jid]
+			if key := job.key(queue); key != "" && job.Lane[:1] != "+" && (w.mix == ours || job.Lane[:1] == "-") {
+				w.fail("%s is in %s of %s and has the mark %q", jid, part, queue, job.Lane)
+			}
+		}
 	}
 }

@@ -16,7 +16,7 @@ func wanting(t *testing.T) *gateWorld {
 	w.now = float64(time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC).Unix())
 	night := window.Spec{Zone: "UTC", Open: []string{"22:00-06:00"}}
 	open, err := window.Parse(night)
-	must0(t, err)
+	ok(t, err)
 	_, err = w.client.InstallRules(t.Context(), "", NewRules{
 		Doc:       "{}",
 		Queues:    []RuledQueue{{Queue: "q", Rules: `{"shape":"a","limited":true,"throttles":["erp"],"klass":{"Heavy":{"weight":3}}}`, Limit: 4}},
@@ -24,7 +24,7 @@ func wanting(t *testing.T) *gateWorld {
 		Windows:   map[string]string{night.Text(): open.Table(time.Unix(int64(w.now), 0))},
 		Named:     map[string]string{"night": fmt.Sprintf(`{"name":"night","spec":%q}`, night.Text())},
 	})
-	must0(t, err)
+	ok(t, err)
 	return w
 }
 
@@ -34,9 +34,7 @@ func (w *gateWorld) refused(put Put, why string) {
 	before := w.dump()
 	raw := w.call("put", appendPuts([]any{"w"}, []Put{put})...).([]any)[0]
 	said, _ := raw.([]any)
-	if len(said) != 1 || !strings.Contains(fmt.Sprint(said[0]), why) {
-		w.t.Errorf("a put of %+v answers %v, want %q", put.Wants, raw, why)
-	}
+	never(w.t, len(said) != 1 || !strings.Contains(fmt.Sprint(said[0]), why), "a put of %+v answers %v, want %q", put.Wants, raw, why)
 	if after := w.dump(); after != before {
 		w.t.Errorf("a put that is refused changes keys:\n%s\nbefore:\n%s", after, before)
 	}
@@ -77,9 +75,7 @@ func TestAJobSaysItsWeight(t *testing.T) {
 		}
 	}
 	g, err := w.client.Get(t.Context(), "three")
-	if err != nil || g.Kept.Wanted.Weight != 1 || g.Damage != "" {
-		t.Errorf("it has %+v, %v", g, err)
-	}
+	never(t, err != nil || g.Kept.Wanted.Weight != 1 || g.Damage != "", "it has %+v, %v", g, err)
 }
 
 // TestAJobBypassesAFullQueue: nothing of the queue or its throttles is asked of a job that says so, though the queue has no class that may.
@@ -113,9 +109,7 @@ func TestAJobSaysWhenItStarts(t *testing.T) {
 			started = append(started, w.takeAll("q")...)
 			w.now += 5.5
 		}
-		if fmt.Sprint(started) != tt.want {
-			t.Errorf("%v after noon %v start, want %s", tt.after, started, tt.want)
-		}
+		never(t, fmt.Sprint(started) != tt.want, "%v after noon %v start, want %s", tt.after, started, tt.want)
 	}
 	// What the rules say of a window counts when the job is looked at, and one that they have no more holds nobody.
 	w.now = noon + 86400
@@ -188,9 +182,7 @@ func TestWhatSaysWhatItWantsMergesWithNone(t *testing.T) {
 		w.call("put", appendPuts([]any{"w"}, []Put{put})...)
 	}
 	there := w.redis.Exists(t.Context(), "ql:j:j0", "ql:j:j1", "ql:j:j2", "ql:j:j3").Val()
-	if there != 3 {
-		t.Errorf("%d jobs are there, want j0, j1 and j2 with the payload of j3", there)
-	}
+	never(t, there != 3, "%d jobs are there, want j0, j1 and j2 with the payload of j3", there)
 }
 
 // TestTablesOfWindowsThatAreOverGo, while others come: jobs have any number of windows of their own.

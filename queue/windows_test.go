@@ -2,6 +2,7 @@ package queue
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -25,8 +26,7 @@ func (w *gateWorld) takeAll(queue string) (jids []string) {
 	w.t.Helper()
 	for {
 		raw := w.call("ruled", exchangeArgs("w", nil, nil, Take{Queues: []string{queue}, Count: 1000})...)
-		reply, err := readExchange(raw, w.now, nil, []string{queue})
-		must0(w.t, err)
+		reply := must(readExchange(raw, w.now, nil, []string{queue}))(w.t)
 		for _, b := range reply.Broken {
 			w.t.Errorf("broken: %+v", b)
 		}
@@ -56,12 +56,10 @@ func TestWindowsThroughChangesOfTheClocks(t *testing.T) {
 	} {
 		t.Run(tt.zone, func(t *testing.T) {
 			w.t = t
-			must0(t, w.redis.FlushDB(t.Context()).Err())
+			ok(t, w.redis.FlushDB(t.Context()).Err())
 			spec := tt.zone + "|02:15-02:45|Mon-Fri 22:00-00:30"
-			open, err := window.ParseText(spec)
-			must0(t, err)
-			change, err := time.Parse(time.RFC3339, tt.at)
-			must0(t, err)
+			open := must(window.ParseText(spec))(t)
+			change := must(time.Parse(time.RFC3339, tt.at))(t)
 			from := change.Add(-20 * time.Hour)
 			w.now = float64(from.Unix())
 			w.windowed("q", 0, spec)
@@ -80,9 +78,7 @@ func TestWindowsThroughChangesOfTheClocks(t *testing.T) {
 				}
 				waiting, started = waiting-n, started+n
 			}
-			if started == 0 {
-				t.Error("none started")
-			}
+			never(t, started == 0, "none started")
 		})
 	}
 }
@@ -103,9 +99,7 @@ func TestJobsWaitForTheirWindowInOrder(t *testing.T) {
 	}
 	ctx := t.Context()
 	held := w.redis.ZRangeWithScores(ctx, "ql:q:q-scheduled", 0, -1).Val()
-	if len(held) != 1000 || w.redis.ZCard(ctx, "ql:q:q-work").Val() != 0 {
-		t.Fatalf("%d are held", len(held))
-	}
+	stop(t, len(held) != 1000 || w.redis.ZCard(ctx, "ql:q:q-work").Val() != 0, "%d are held", len(held))
 	if opens := float64(noon.Add(10 * time.Hour).Unix()); held[0].Score != opens || held[999].Score >= opens+1 {
 		t.Errorf("they are due from %v to %v, want from %v", held[0].Score, held[999].Score, opens)
 	}
@@ -141,9 +135,7 @@ func TestDelaysAndWindows(t *testing.T) {
 			started[jid] = after
 		}
 	}
-	if started["inside"] != 10*time.Hour+30*time.Minute || started["outside"] != 17*time.Hour {
-		t.Errorf("they started after %v", started)
-	}
+	never(t, started["inside"] != 10*time.Hour+30*time.Minute || started["outside"] != 17*time.Hour, "they started after %v", started)
 }
 
 // Where no table tells, jobs wait some seconds, and the caller is asked for it; one that is to run out is asked for before.
@@ -159,9 +151,7 @@ func TestTablesOfWindowsAreAskedFor(t *testing.T) {
 		t.Errorf("%q start when it is known", jids)
 	}
 	known := w.redis.HGetAll(t.Context(), "ql:oarlock:windows").Val()
-	if len(known) != 1 {
-		t.Errorf("known are %v", known)
-	}
+	never(t, len(known) != 1, "known are %v", known)
 	w.now += window.Horizon.Seconds() - 3*86400
 	w.put(Put{Queue: "q", JID: "k", Klass: "K"})
 	if jids := w.takeAll("q"); len(jids) != 1 {
@@ -170,9 +160,7 @@ func TestTablesOfWindowsAreAskedFor(t *testing.T) {
 	if now := w.redis.HGetAll(t.Context(), "ql:oarlock:windows").Val(); now["UTC|00:00-24:00"] == known["UTC|00:00-24:00"] {
 		t.Error("it was not told further")
 	}
-	if w.call("learn", "UTC|00:00-24:00", "o 5").(int64) != 0 {
-		t.Error("a table of the past was taken")
-	}
+	never(t, w.call("learn", "UTC|00:00-24:00", "o 5").(int64) != 0, "a table of the past was taken")
 }
 
 // A job that begins in a window which stops what runs is told when that shuts; not so where another window is open, or one that lets it end.
@@ -181,10 +169,9 @@ func TestJobsAreToldWhenTheirWindowShuts(t *testing.T) {
 	day := w.now - float64(int64(w.now)%86400)
 	w.now = day + 12*3600
 	opened := func(spans string, stop bool) string {
-		open, err := window.Parse(window.Spec{Open: []string{spans}})
-		must0(t, err)
+		open := must(window.Parse(window.Spec{Open: []string{spans}}))(t)
 		spec := window.Spec{Open: []string{spans}}.Text()
-		must0(t, w.client.redis.HSet(t.Context(), "ql:oarlock:windows", spec, open.Table(time.Unix(int64(w.now), 0))).Err())
+		ok(t, w.client.redis.HSet(t.Context(), "ql:oarlock:windows", spec, open.Table(time.Unix(int64(w.now), 0))).Err())
 		return fmt.Sprintf(`{"name":"x","spec":%q,"stop":%v}`, spec, stop)
 	}
 	for name, tt := range map[string]struct {
@@ -204,12 +191,10 @@ func TestJobsAreToldWhenTheirWindowShuts(t *testing.T) {
 			spans, stop := strings.CutSuffix(spans, " stop")
 			text += "," + opened(spans, stop)
 		}
-		must0(t, w.client.redis.HSet(t.Context(), "ql:oarlock:rules", "q:"+name, `{"shape":"s","windows":[`+text[1:]+`]}`).Err())
+		ok(t, w.client.redis.HSet(t.Context(), "ql:oarlock:rules", "q:"+name, `{"shape":"s","windows":[`+text[1:]+`]}`).Err())
 		w.put(Put{Queue: name, JID: name, Klass: "K"})
 		jobs := w.take("w", 1, name)
-		if len(jobs) != 1 || jobs[0].Closes != tt.closes {
-			t.Errorf("%s: %+v, want it to shut at %v", name, jobs, tt.closes)
-		}
+		never(t, len(jobs) != 1 || jobs[0].Closes != tt.closes, "%s: %+v, want it to shut at %v", name, jobs, tt.closes)
 	}
 }
 
@@ -218,7 +203,7 @@ func TestJobsAreToldWhenTheirWindowShuts(t *testing.T) {
 func TestJobsOfAWindowThatIsTakenAway(t *testing.T) {
 	w := newGateWorld(t)
 	w.rule(map[string]string{"q": `{"shape":"a","windows":[{"name":"never","spec":"UTC|Mon 00:00-00:00:01"}]}`}, nil)
-	must0(t, w.redis.HSet(t.Context(), "ql:oarlock:windows", "UTC|Mon 00:00-00:00:01", fmt.Sprintf("s %.0f %.0f", w.now+9e6, w.now+1e6)).Err())
+	ok(t, w.redis.HSet(t.Context(), "ql:oarlock:windows", "UTC|Mon 00:00-00:00:01", fmt.Sprintf("s %.0f %.0f", w.now+9e6, w.now+1e6)).Err())
 	w.put(putsOf(700, func(int) Put { return Put{Queue: "q", Klass: "K"} })...)
 	w.put(Put{JID: "later", Queue: "q", Klass: "K", Data: []byte("{}"), Delay: 1000 * time.Hour})
 	for range 20 {
@@ -232,7 +217,7 @@ func TestJobsOfAWindowThatIsTakenAway(t *testing.T) {
 	w.rule(nil, nil)
 	ruled := func() bool {
 		seen, _, err := w.client.Outlook(t.Context(), []string{"q"})
-		must0(t, err)
+		ok(t, err)
 		return seen[0].Ruled
 	}
 	if jobs := w.take("w1", 1, "q"); len(jobs) > 0 || !ruled() {
@@ -247,13 +232,137 @@ func TestJobsOfAWindowThatIsTakenAway(t *testing.T) {
 	}
 	w.now++
 	got := w.take("w1", 1000, "q")
-	if ruled() {
-		t.Error("it is ruled though nothing is left that only rules let stand so")
-	}
+	never(t, ruled(), "it is ruled though nothing is left that only rules let stand so")
 	if len(got) != 700 || got[0].JID != "j0000" || got[699].JID != "j0699" {
 		t.Errorf("%d run, %s first", len(got), got[0].JID)
 	}
 	if n := w.redis.Exists(t.Context(), "ql:oarlock:reconsider").Val(); n != 0 {
 		t.Error("it is looked at again for ever")
+	}
+}
+
+// low makes lower priorities come first in some queues, whose compiled rules are given.
+func (w *gateWorld) low(rules string, queues ...string) {
+	w.t.Helper()
+	known := must(w.client.Rules(w.t.Context()))(w.t)
+	r := NewRules{Doc: "{}", LowFirst: queues}
+	for _, queue := range queues {
+		if rules != "" {
+			r.Queues = append(r.Queues, RuledQueue{Queue: queue, Rules: rules})
+		}
+	}
+	must(w.client.InstallRules(w.t.Context(), known.Version, r))(w.t)
+}
+
+// Lower numbers come first; ours see the number that was said, whoever looks, changes or moves it, and other clients what the protocol
+// means by it.
+func TestLowFirst(t *testing.T) {
+	w := newGateWorld(t)
+	ctx, c := t.Context(), w.client
+	w.low("", "low", "other")
+	p := func(n float64) *float64 { return &n }
+	w.put(Put{Queue: "low", JID: "seven", Priority: p(7)}, Put{Queue: "low", JID: "none"}, Put{Queue: "low", JID: "one", Priority: p(1)},
+		Put{Queue: "low", JID: "zero", Priority: p(0)}, Put{Queue: "low", JID: "half", Priority: p(0.1)}, Put{Queue: "high", JID: "high", Priority: p(3)})
+	priority := func(jid string) float64 {
+		t.Helper()
+		job := must(c.Get(ctx, jid))(t)
+		return job.Priority
+	}
+	stored := func(jid string) string { return c.redis.HGet(ctx, "ql:j:"+jid, "priority").Val() }
+	for jid, want := range map[string]struct {
+		shown  float64
+		stored string
+	}{"seven": {7, "-7"}, "none": {100, "-100"}, "one": {1, "-1"}, "zero": {0, "0"}, "half": {0.1, "-0.10000000000000001"}, "high": {3, "3"}} {
+		if got := priority(jid); got != want.shown || stored(jid) != want.stored {
+			t.Errorf("%s has %v, stored as %s", jid, got, stored(jid))
+		}
+	}
+	ok(t, c.SetPriority(ctx, "none", 5))
+	ok(t, c.SetPriority(ctx, "high", 4))
+	seen := must(c.Get(ctx, "seven"))(t)
+	change := seen.Amend(AmendPriority)
+	change.Priority = 0.5
+	amended := must(c.Amend(ctx, []Amendment{change}))(t)
+	if priority("none") != 5 || priority("high") != 4 || priority("seven") != 0.5 {
+		t.Errorf("changed: %v, %v, %v; %+v", priority("none"), priority("high"), priority("seven"), amended)
+	}
+	w.put(Put{Queue: "low", JID: "one"}) // put again without one
+	if priority("one") != 1 {
+		t.Errorf("put again it has %v", priority("one"))
+	}
+	var order []string
+	for _, job := range w.take("w", 9, "low") {
+		order = append(order, fmt.Sprintf("%s %v", job.JID, job.Priority))
+	}
+	if want := []string{"zero 0", "half 0.1", "seven 0.5", "one 1", "none 5"}; !slices.Equal(order, want) {
+		t.Errorf("taken are %q, want %q", order, want)
+	}
+	args, _ := wishArgs("w", []Wish{{JID: "zero", Popped: w.now, Target: "none", Verb: "priority", Priority: 9}})
+	if answer := w.call("wish", args...); priority("none") != 9 || stored("none") != "-9" {
+		t.Errorf("wished for it has %v: %v", priority("none"), answer)
+	}
+	w.put(Put{Queue: "high", JID: "seven"})
+	if priority("seven") != 0.5 || stored("seven") != "0.5" {
+		t.Errorf("moved it has %v, stored as %s", priority("seven"), stored("seven"))
+	}
+	one := w.take("w", 1, "high")[0]
+	reply := w.exchange("w", []Settlement{{JID: one.JID, Queue: "high", Popped: one.Popped, Action: Complete, Next: "other"}}, Take{})
+	if reply.Results[0].State != "waiting" || priority(one.JID) != one.Priority || stored(one.JID) != "-4" {
+		t.Errorf("it went on as %+v, with %v, stored as %s", reply.Results[0], priority(one.JID), stored(one.JID))
+	}
+	last := w.take("w", 1, "other")[0]
+	w.exchange("w", done(last), Take{})
+	if priority(last.JID) != last.Priority || stored(last.JID) != "-4" { // it is in no queue any more
+		t.Errorf("complete it has %v, stored as %s", priority(last.JID), stored(last.JID))
+	}
+	w.put(Put{Queue: "other", JID: "stays"})
+	if cleared, err := c.Clear(ctx, Clearing{Queue: "other", To: "high"}); err != nil || len(cleared.Left) != 1 {
+		t.Errorf("all at once: %+v, %v", cleared, err)
+	}
+}
+
+// TestTheTableOfTimesAndPriorities: by the minute, and within that the lower number first.
+func TestTheTableOfTimesAndPriorities(t *testing.T) {
+	w := newGateWorld(t)
+	w.low(`{"shape":"a","slice":60}`, "q")
+	start := 1763700000.0 - 1763700000%3600
+	var want []string
+	for _, job := range []struct{ minute, priority float64 }{{40, 7}, {33, 100}, {32, 700}, {40, 1}, {33, 50}} {
+		w.now = start + 60*job.minute
+		w.put(Put{Queue: "q", JID: fmt.Sprintf("%v/%v", job.minute, job.priority), Priority: &job.priority})
+	}
+	w.now = start + 3600
+	for _, job := range w.take("w", 9, "q") {
+		want = append(want, job.JID)
+	}
+	never(t, !slices.Equal(want, []string{"32/700", "33/50", "33/100", "40/1", "40/7"}), "taken are %q", want)
+}
+
+// A job that waits for an answer has no place of a throttle whose rules say so, and asks for it again, before those that came in later.
+func TestPlacesThatAreFreeWhileParked(t *testing.T) {
+	w := newGateWorld(t)
+	w.rule(map[string]string{"q": `{"shape":"a","throttles":["free","hold","by"],"by":{"by":["klass"]}}`},
+		map[string]string{"free": `{"limit":1,"free":true,"patience":60}`, "hold": `{"limit":9,"patience":60}`, "by": `{"limit":9,"each":1,"by":["klass"],"free":true,"patience":60}`})
+	w.put(Put{Queue: "q", JID: "asks", Klass: "K"}, Put{Queue: "q", JID: "second", Klass: "K"}, Put{Queue: "q", JID: "third", Klass: "K"})
+	asks := w.take("w", 9, "q")
+	stop(t, len(asks) != 1 || asks[0].JID != "asks", "taken are %+v", asks)
+	second := w.exchange("w", []Settlement{{JID: "asks", Queue: "q", Popped: asks[0].Popped, Action: Park, Correlation: "c", Delay: 1e12}}, Take{Queues: []string{"q"}, Count: 9}).Jobs
+	if len(second) != 1 || second[0].JID != "second" || w.many("free") != 1 || w.many("hold") != 2 || w.many("by=K") != 1 {
+		t.Fatalf("taken while it waits: %+v; of free are held %d, of hold %d, of by=K %d", second, w.many("free"), w.many("hold"), w.many("by=K"))
+	}
+	answered := must(w.client.Respond(t.Context(), Response{Klass: "K", Correlation: "c"}))(t)
+	if more := w.take("w", 9, "q"); len(more) != 0 || answered.Word != Resumed {
+		t.Fatalf("answered (%s) it does not wait for its places: %+v", answered.Word, more)
+	}
+	w.tend("q")
+	last := w.exchange("w", done(second...), Take{Queues: []string{"q"}, Count: 9}).Jobs
+	if len(last) != 1 || last[0].JID != "asks" || last[0].Answer == nil || w.many("free") != 1 || w.many("hold") != 1 {
+		t.Fatalf("when there is room goes on: %+v; of free are held %d, of hold %d", last, w.many("free"), w.many("hold"))
+	}
+	third := w.exchange("w", done(last...), Take{Queues: []string{"q"}, Count: 9}).Jobs
+	stop(t, len(third) != 1 || third[0].JID != "third", "then: %+v", third)
+	w.exchange("w", done(third...), Take{})
+	if w.many("free")+w.many("hold")+w.many("by=K") != 0 {
+		t.Errorf("at the end are held %d, %d, %d", w.many("free"), w.many("hold"), w.many("by=K"))
 	}
 }

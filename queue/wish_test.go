@@ -107,16 +107,12 @@ func TestWishesNeedTheLock(t *testing.T) {
 	ok(t, c.Timeout(t.Context(), "j"))
 	before := snapshot(t, server.Client(t))
 	for _, err := range wish(t, s, job, queue.Wish{Verb: "tag", Tags: []string{"t"}}, queue.Wish{Target: "other", Verb: "cancel"}) {
-		if !errors.Is(err, queue.ErrLockLost) {
-			t.Errorf("%v, want the lock to be lost", err)
-		}
+		never(t, !errors.Is(err, queue.ErrLockLost), "%v, want the lock to be lost", err)
 	}
 	equal(t, "keys", fmt.Sprint(snapshot(t, server.Client(t))), fmt.Sprint(before))
 	take(t, s, queue.Take{Queues: []string{"q"}, Count: 1}) // popped again
 	for _, err := range wish(t, s, job, queue.Wish{Verb: "priority", Priority: 3}) {
-		if !errors.Is(err, queue.ErrLockLost) {
-			t.Errorf("%v, want the lock to be lost", err)
-		}
+		never(t, !errors.Is(err, queue.ErrLockLost), "%v, want the lock to be lost", err)
 	}
 }
 
@@ -160,9 +156,7 @@ func TestSettledAsCanceledOrPutAgain(t *testing.T) {
 	}
 	raw := server.Client(t)
 	for _, key := range raw.Keys(t.Context(), "ql:*").Val() {
-		if strings.Contains(key, "gone") || strings.HasPrefix(key, "ql:t:") || strings.HasPrefix(key, "ql:th:t-") {
-			t.Errorf("%s is left", key)
-		}
+		never(t, strings.Contains(key, "gone") || strings.HasPrefix(key, "ql:t:") || strings.HasPrefix(key, "ql:th:t-"), "%s is left", key)
 	}
 
 	job = takeOne(t, c, s, queue.Put{Queue: "q", JID: "again", Klass: "K", Data: []byte(`{"a": []}`), Tags: []string{"red"}, Retries: ptr(2), Priority: ptr(4.0)})
