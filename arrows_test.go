@@ -110,6 +110,7 @@ var arrows = map[string][]string{
 	"internal/check":         {}, // the gate, a program of its own
 	"internal/faultproxy":    {}, // these, too, are for tests
 	"internal/redistest":     {},
+	"internal/must":          {},
 	"internal/screentest":    {},
 	"integration":            {},
 	"integration/browser":    {}, // a module of its own

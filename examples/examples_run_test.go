@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"oarlock/internal/must"
 	"oarlock/internal/redistest"
 	"oarlock/queue"
 )
@@ -70,20 +71,14 @@ func TestCounting(t *testing.T) {
 	} {
 		t.Run(tt.dir, func(t *testing.T) {
 			need(t, tt.interpreter)
-			readme, err := os.ReadFile(filepath.Join(tt.dir, "README.md"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			readme := must.Get(os.ReadFile(filepath.Join(tt.dir, "README.md")))(t)
 			if testing.Short() { // one of each language, by its helper where there is one
 				tt.queues = tt.queues[len(tt.queues)-1:]
 			}
 			var jobs []wanted
 			for _, q := range tt.queues {
 				for _, text := range texts {
-					data, err := json.Marshal(map[string]string{"text": text})
-					if err != nil {
-						t.Fatal(err)
-					}
+					data := must.Get(json.Marshal(map[string]string{"text": text}))(t)
 					jobs = append(jobs, wanted{q, "Count", string(data), "complete", counts([]byte(text)), ""})
 				}
 				group := "no-such-file"
@@ -116,10 +111,7 @@ func TestBatches(t *testing.T) {
 			}
 			jobs[7] = wanted{dir + "-batch", "Line", `{}`, "failed", "", "no-line"}
 			work(t, dir, jobs)
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must.Get(os.ReadFile(file))(t)
 			lines, numbers := strings.Split(strings.TrimSpace(string(text)), "\n"), strings.Fields(string(text))
 			if len(lines) > 10 || len(numbers) != 19+len(lines) { // ten at a time, but for those of a child that has not said hello yet
 				t.Errorf("19 numbers were written in %d lines:\n%s", len(lines), text)
@@ -144,9 +136,7 @@ func TestWrapped(t *testing.T) {
 	}
 
 	old := time.Now().Add(-8 * 24 * time.Hour)
-	if err := os.Chtimes(filed[0], old, old); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Chtimes(filed[0], old, old))
 	work(t, "wrap", []wanted{{"wrap-cleanup", "Cleanup", `{}`, "complete", `{}`, ""}})
 	if _, err := os.Stat(filed[0]); !os.IsNotExist(err) {
 		t.Errorf("the old letter is still there: %v", err)
@@ -157,30 +147,19 @@ func TestWrapped(t *testing.T) {
 // them has come to its end, stops it, and compares.
 func work(t *testing.T, dir string, jobs []wanted) {
 	t.Helper()
-	program, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := must.Get(binary())(t)
 	server := redistest.Start(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	client, err := queue.Open(ctx, queue.Options{URL: server.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := must.Get(queue.Open(ctx, queue.Options{URL: server.URL}))(t)
 	defer client.Close()
 	log := client.Redis().Subscribe(ctx, client.Namespace()+"log")
 	defer log.Close()
-	if _, err := log.Receive(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(log.Receive(ctx))(t)
 
 	open := make(map[string]wanted) // by jid
 	for _, job := range jobs {
-		jid, err := client.Put(ctx, queue.Put{Queue: job.queue, Klass: job.klass, Data: []byte(job.data)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		jid := must.Get(client.Put(ctx, queue.Put{Queue: job.queue, Klass: job.klass, Data: []byte(job.data)}))(t)
 		open[jid] = job
 	}
 
@@ -189,9 +168,7 @@ func work(t *testing.T, dir string, jobs []wanted) {
 	run.Env = append(os.Environ(), "REDIS_URL="+server.URL, "XDG_STATE_HOME="+t.TempDir(), "PYTHONDONTWRITEBYTECODE=1")
 	run.Stdout, run.Stderr = &output, &output
 	run.WaitDelay = 5 * time.Second
-	if err := run.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, run.Start())
 	stop := sync.OnceValue(func() error {
 		run.Process.Signal(syscall.SIGTERM)
 		late := time.AfterFunc(30*time.Second, func() { run.Process.Kill() })
@@ -218,10 +195,7 @@ func work(t *testing.T, dir string, jobs []wanted) {
 		t.Errorf("oarlock run: %v", err)
 	}
 	for jid, want := range open {
-		job, err := client.Get(ctx, jid)
-		if err != nil {
-			t.Fatal(err)
-		}
+		job := must.Get(client.Get(ctx, jid))(t)
 		switch {
 		case job.State != want.state:
 			t.Errorf("%s %.60s is %s (%+v), want %s", want.queue, want.data, job.State, job.Failure, want.state)

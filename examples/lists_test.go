@@ -6,15 +6,13 @@ import (
 	"path/filepath"
 	"testing"
 
+	"oarlock/internal/must"
 	"oarlock/internal/redistest"
 )
 
 // TestLists pushes by redis-cli and from Python, as the page says, to lists that a shell script works.
 func TestLists(t *testing.T) {
-	program, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := must.Get(binary())(t)
 	port := redistest.Port(t)
 	server := redistest.Start(t, "--bind", "127.0.0.1", "--port", port)
 	filed := filepath.Join(t.TempDir(), "filed.txt")

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"oarlock/internal/must"
 	"oarlock/internal/redistest"
 )
 
@@ -19,10 +20,7 @@ func TestOrders(t *testing.T) {
 		t.Skip("long: the parts of it have short tests")
 	}
 	need(t, "python3")
-	program, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := must.Get(binary())(t)
 	parcels := filepath.Join(t.TempDir(), "parcels.txt")
 	env := append(os.Environ(), "REDIS_URL="+redistest.Start(t).URL, "PATH="+filepath.Dir(program)+":"+os.Getenv("PATH"), "PARCELS="+parcels,
 		"XDG_STATE_HOME="+t.TempDir(), "PYTHONDONTWRITEBYTECODE=1")
@@ -58,9 +56,7 @@ func supervise(t *testing.T, program, dir string, env []string, args ...string) 
 	run.Dir, run.Env = dir, env
 	var log strings.Builder
 	run.Stderr = &log
-	if err := run.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, run.Start())
 	t.Cleanup(func() {
 		run.Process.Signal(syscall.SIGTERM)
 		if err := run.Wait(); err != nil || t.Failed() {

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"oarlock/internal/must"
 	"oarlock/internal/redistest"
 	"oarlock/queue"
 )
@@ -23,22 +24,14 @@ func TestPayment(t *testing.T) {
 	}
 	need(t, "python3")
 	need(t, "curl")
-	program, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := must.Get(binary())(t)
 	dir, free := t.TempDir(), "127.0.0.1:"+redistest.Port(t)
 	secrets := filepath.Join(dir, "secrets")
-	if err := os.WriteFile(secrets, []byte(strings.Repeat("secret ", 8)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(secrets, []byte(strings.Repeat("secret ", 8)), 0o600))
 	server := redistest.Start(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	client, err := queue.Open(ctx, queue.Options{URL: server.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := must.Get(queue.Open(ctx, queue.Options{URL: server.URL}))(t)
 	defer client.Close()
 	environment := append(os.Environ(), "REDIS_URL="+server.URL, "XDG_STATE_HOME="+dir, "PYTHONDONTWRITEBYTECODE=1", "LISTEN="+free, "SECRETS="+secrets,
 		"ASKED="+filepath.Join(dir, "asked"))
@@ -46,9 +39,7 @@ func TestPayment(t *testing.T) {
 	run := exec.CommandContext(ctx, program, "run", "-c", "payment/oarlock.toml")
 	run.Env, run.Stdout, run.Stderr, run.WaitDelay = environment, &output, &output, 5*time.Second
 	run.Cancel = func() error { return run.Process.Signal(syscall.SIGTERM) }
-	if err := run.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, run.Start())
 	defer func() {
 		cancel()
 		run.Wait()
@@ -57,9 +48,7 @@ func TestPayment(t *testing.T) {
 		}
 	}()
 	for jid, order := range map[string]string{"j1": "order-17", "j2": "order-18"} {
-		if _, err := client.Put(ctx, queue.Put{Queue: "payment", JID: jid, Klass: "Pay", Data: []byte(`{"order":"` + order + `"}`)}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(client.Put(ctx, queue.Put{Queue: "payment", JID: jid, Klass: "Pay", Data: []byte(`{"order":"` + order + `"}`)}))(t)
 		awaitJob(ctx, t, client, jid, func(job *queue.Job) bool { return job.Row == "parked" })
 	}
 	bank := func(order, answer, says string) {

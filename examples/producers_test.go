@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"oarlock/internal/must"
 	"oarlock/internal/redistest"
 	"oarlock/queue"
 )
@@ -20,23 +21,12 @@ import (
 func TestProducers(t *testing.T) {
 	port := redistest.Port(t)
 	server := redistest.Start(t, "--bind", "127.0.0.1", "--port", port)
-	client, err := queue.Open(t.Context(), queue.Options{URL: server.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := must.Get(queue.Open(t.Context(), queue.Options{URL: server.URL}))(t)
 	t.Cleanup(func() { client.Close() })
-	program, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	unified, err := exec.Command(program, "lua").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := must.Get(binary())(t)
+	unified := must.Get(exec.Command(program, "lua").Output())(t)
 	script := filepath.Join(t.TempDir(), "oarlock.lua")
-	if err := os.WriteFile(script, unified, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(script, unified, 0o600))
 	// What JSON libraries and shells like to spoil.
 	const data = `{ "to":"Zoë's \"cat\" $(id) \\n", "n":9007199254740993, "none":[] }`
 
@@ -62,14 +52,10 @@ func TestProducers(t *testing.T) {
 				need(t, "redis-cli")
 			}
 			// As after a restart of Redis: the first call is answered by NOSCRIPT.
-			if err := client.Redis().ScriptFlush(t.Context()).Err(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, client.Redis().ScriptFlush(t.Context()).Err())
 			wakes := client.Redis().Subscribe(t.Context(), client.WakeChannel())
 			defer wakes.Close()
-			if _, err := wakes.Receive(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(wakes.Receive(t.Context()))(t)
 			for range 2 { // the second call finds the script
 				jid, err := put(t, tt.interpreter, tt.program, data)
 				if err != nil {
@@ -99,31 +85,21 @@ func TestProducers(t *testing.T) {
 func TestPutHTTP(t *testing.T) {
 	need(t, "curl")
 	server := redistest.Start(t)
-	program, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	program := must.Get(binary())(t)
 	dir := t.TempDir()
 	for name, text := range map[string]string{
 		"oarlock.toml": "[pools.post]\nqueues = [\"mail\"]\ncommand = [\"sh\", \"work.sh\"]\nchildren = 2\ninput = \"data\"\n",
 		"work.sh":      "read -r data\necho \"sending $data\"\ntest -e tried || { touch tried; exit 65; }\n",
 	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	run := exec.CommandContext(ctx, program, "run")
 	run.Dir = dir
 	run.Env = append(os.Environ(), "REDIS_URL="+server.URL, "OARLOCK_SUPERVISOR_STATE_DIR="+filepath.Join(dir, "state"))
-	log, err := run.StderrPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := run.Start(); err != nil {
-		t.Fatal(err)
-	}
+	log := must.Get(run.StderrPipe())(t)
+	must.Do(t, run.Start())
 	ready, drained := make(chan struct{}), make(chan struct{})
 	go func() { // ends with the last line
 		defer close(drained)

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"oarlock/internal/must"
 )
 
 // TestRulesAreGood: Prometheus reads the rules, each alert fires in its world, and is silent in one that comes near.
@@ -57,9 +59,7 @@ type dashboard struct {
 func asked(t *testing.T) (exprs []string) {
 	t.Helper()
 	var d dashboard
-	if err := json.Unmarshal([]byte(read(t, "grafana/oarlock.json")), &d); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(read(t, "grafana/oarlock.json")), &d))
 	filled := strings.NewReplacer("$__rate_interval", "5m", "$instance", ".*", "$pool", ".*", "$queue", ".*")
 	for _, p := range d.Panels {
 		for _, target := range p.Targets {
@@ -82,9 +82,7 @@ func TestTheDashboardIsGood(t *testing.T) {
 		fmt.Fprintf(&rules, "  - record: panel:%d\n    expr: %s\n", n, quoted)
 	}
 	file := filepath.Join(t.TempDir(), "rules.yml")
-	if err := os.WriteFile(file, []byte(rules.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(rules.String()), 0o600))
 	if out, err := exec.Command("promtool", "check", "rules", file).CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}

@@ -22,6 +22,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"oarlock/internal/must"
 )
 
 // TestNginxExample: nginx takes the example as it is but for places, asks for a password, passes on who came and by which name, lets
@@ -51,10 +53,7 @@ func TestNginxExample(t *testing.T) {
 	client, address := startNginx(t, app.Listener.Addr().String())
 	ask := func(method, path, user string, body io.Reader) (int, string) {
 		t.Helper()
-		r, err := http.NewRequestWithContext(t.Context(), method, "https://jobs.example.org"+path, body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(http.NewRequestWithContext(t.Context(), method, "https://jobs.example.org"+path, body))(t)
 		r.Header.Set("X-Forwarded-User", "somebody-else")
 		r.Header.Set("Origin", "https://jobs.example.org")
 		if user != "" {
@@ -72,10 +71,7 @@ func TestNginxExample(t *testing.T) {
 			}
 			return w.StatusCode, line
 		}
-		text, err := io.ReadAll(w.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(io.ReadAll(w.Body))(t)
 		return w.StatusCode, string(text)
 	}
 	for _, test := range []struct {
@@ -104,16 +100,11 @@ func TestNginxExample(t *testing.T) {
 func startNginx(t *testing.T, app string) (*http.Client, string) {
 	t.Helper()
 	dir := t.TempDir()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	address := listener.Addr().String()
 	listener.Close()
 	certify(t, dir)
-	if err := os.WriteFile(filepath.Join(dir, "htpasswd"), []byte("anna:{PLAIN}secret\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(dir, "htpasswd"), []byte("anna:{PLAIN}secret\n"), 0o600))
 	example := read(t, "nginx.conf")
 	for was, is := range map[string]string{
 		"listen 443 ssl": "listen " + address + " ssl", "http://127.0.0.1:7733;": "http://" + app + ";",
@@ -129,18 +120,14 @@ func startNginx(t *testing.T, app string) (*http.Client, string) {
 	for _, name := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
 		around += fmt.Sprintf("%s_temp_path %s/%s;\n", name, dir, name)
 	}
-	if err := os.WriteFile(conf, []byte(around+example+"}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(conf, []byte(around+example+"}\n"), 0o600))
 	if out, err := exec.Command("nginx", "-t", "-p", dir, "-c", conf).CombinedOutput(); err != nil {
 		t.Fatalf("nginx -t: %v\n%s", err, out)
 	}
 	nginx := exec.Command("nginx", "-p", dir, "-c", conf)
 	var said bytes.Buffer
 	nginx.Stderr = &said
-	if err := nginx.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, nginx.Start())
 	t.Cleanup(func() {
 		_ = nginx.Process.Kill()
 		_ = nginx.Wait()
@@ -170,22 +157,11 @@ func startNginx(t *testing.T, app string) (*http.Client, string) {
 // certify writes a certificate and its key into dir.
 func certify(t *testing.T, dir string) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	key := must.Get(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))(t)
 	about := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"jobs.example.org"}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour)}
-	certificate, err := x509.CreateCertificate(rand.Reader, about, about, &key.PublicKey, key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	secret, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	certificate := must.Get(x509.CreateCertificate(rand.Reader, about, about, &key.PublicKey, key))(t)
+	secret := must.Get(x509.MarshalPKCS8PrivateKey(key))(t)
 	for name, block := range map[string]*pem.Block{"cert.pem": {Type: "CERTIFICATE", Bytes: certificate}, "key.pem": {Type: "PRIVATE KEY", Bytes: secret}} {
-		if err := os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600))
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"oarlock/internal/config"
+	"oarlock/internal/must"
 )
 
 var units = []string{"oarlock.service", "oarlock@.service"}
@@ -22,14 +23,10 @@ func TestUnitsAreGood(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range units {
 		text := strings.ReplaceAll(read(t, "systemd/"+name), "/usr/bin/oarlock", "/bin/true")
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	// An instance is read from a template of that name.
-	if err := os.Symlink("oarlock@.service", filepath.Join(dir, "oarlock@mail.service")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink("oarlock@.service", filepath.Join(dir, "oarlock@mail.service")))
 	for _, name := range []string{"oarlock.service", "oarlock@mail.service"} {
 		out, err := exec.Command("systemd-analyze", "verify", "--man=no", filepath.Join(dir, name)).CombinedOutput()
 		if err != nil || len(out) > 0 {
@@ -106,10 +103,7 @@ func TestPackageIsWhole(t *testing.T) {
 
 func read(t *testing.T, path string) string {
 	t.Helper()
-	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(path))(t)
 	return string(text)
 }
 

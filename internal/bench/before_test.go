@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"oarlock/internal/must"
 )
 
 // build writes a program that says of itself when it is called, and how, and prints what a build of ours would.
@@ -17,9 +19,7 @@ func build(t *testing.T, name, prints string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
 	text := fmt.Sprintf("#!/bin/sh\necho %s \"$@\" >> \"$CALLS\"\n%s\n", name, prints)
-	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(text), 0o755))
 	return path
 }
 
@@ -32,29 +32,20 @@ func TestBuildsAreCompared(t *testing.T) {
 	}
 	b := Builds{This: build(t, "new", result(300, 1)), Other: build(t, "old", result(100, 2)), Options: []string{"--mode=reuse", "--command=a b"}, Jobs: 7, Pairs: 6}
 	var out bytes.Buffer
-	if err := b.Compare(t.Context(), NewReport(&out, io.Discard, true)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, b.Compare(t.Context(), NewReport(&out, io.Discard, true)))
 	var got Beside
-	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(out.Bytes(), &got))
 	want := Beside{Name: "reuse-2", Jobs: 7, Pairs: 6, Rate: Ratio{300, 100, 3, 3, 3}, Supervisor: Ratio{1, 2, 0.5, 0.5, 0.5}, RedisCalls: Ratio{0.5, 0.5, 1, 1, 1}}
 	if got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
-	text, err := os.ReadFile(calls)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile(calls))(t)
 	call := " bench --json --latency=0 --jobs=7 --mode=reuse --command=a b\n"
 	if want := strings.Repeat("new"+call+"old"+call+"old"+call+"new"+call, 3); string(text) != want {
 		t.Errorf("called were\n%swant\n%s", text, want)
 	}
 	out.Reset()
-	if err := b.Compare(t.Context(), NewReport(&out, io.Discard, false)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, b.Compare(t.Context(), NewReport(&out, io.Discard, false)))
 	if !strings.Contains(out.String(), "jobs/s         300         100        3.00   3.00 to 3.00") {
 		t.Errorf("printed is\n%s", &out)
 	}

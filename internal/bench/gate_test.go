@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"io"
 	"testing"
+
+	"oarlock/internal/must"
 )
 
 // What is measured of a crowd is what was asked for: the free job begins when all before it are sorted, 64 a call, and nothing is left.
@@ -14,15 +16,11 @@ func TestMeasureGate(t *testing.T) {
 	}
 	b, crowd := newBench(t), Crowd{Blocked: 250, Parked: 150}
 	var out bytes.Buffer
-	if err := b.MeasureGate(t.Context(), crowd, NewReport(&out, io.Discard, true)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, b.MeasureGate(t.Context(), crowd, NewReport(&out, io.Discard, true)))
 	var found []Calls
 	for in := json.NewDecoder(&out); in.More(); {
 		var c Calls
-		if err := in.Decode(&c); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, in.Decode(&c))
 		found = append(found, c)
 		if c.Call.P50 <= 0 || c.Empty.P50 <= 0 || c.Call.P99 < c.Call.P50 || c.Seconds <= 0 {
 			t.Errorf("%s: %+v, %+v", c.Name, c.Call, c.Empty)
@@ -35,7 +33,7 @@ func TestMeasureGate(t *testing.T) {
 			t.Errorf("%d: %+v", i, c)
 		}
 	}
-	if keys := must(b.Client.Redis().Keys(t.Context(), "*").Result()); len(found) != len(want) || len(keys) > 0 {
+	if keys := must.Get(b.Client.Redis().Keys(t.Context(), "*").Result())(t); len(found) != len(want) || len(keys) > 0 {
 		t.Errorf("%d were found, and keys are left: %q", len(found), keys)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"io"
 	"math/rand/v2"
 	"testing"
+
+	"oarlock/internal/must"
 )
 
 // Jobs with keys and ordinary ones are worked in turns, as they come and of a backlog, and so are ordinary ones by another build.
@@ -18,18 +20,14 @@ func TestJobsInOrderAreCompared(t *testing.T) {
 	b.Scratch = t.TempDir()
 	var out bytes.Buffer
 	shape := Shape{Mode: "reuse", Children: 2}
-	if err := b.inOrder(t.Context(), Series{shape, 150}, Keys{Keys: 7, Pairs: 2, Before: b.Self[0]}, NewReport(&out, io.Discard, true)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, b.inOrder(t.Context(), Series{shape, 150}, Keys{Keys: 7, Pairs: 2, Before: b.Self[0]}, NewReport(&out, io.Discard, true)))
 	in := json.NewDecoder(&out)
 	for _, want := range []struct {
 		name string
 		keys int
 	}{{"coming", 7}, {"backlog", 7}, {"before", 0}} {
 		var got Compared
-		if err := in.Decode(&got); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, in.Decode(&got))
 		if got.Name != want.name || got.Keys != want.keys || got.Jobs != 150 || got.Pairs != 2 {
 			t.Errorf("compared is %+v, want %v", got, want)
 		}
@@ -37,7 +35,7 @@ func TestJobsInOrderAreCompared(t *testing.T) {
 			t.Errorf("compared is %+v", got)
 		}
 	}
-	if keys := must(b.Client.Redis().Keys(t.Context(), "*").Result()); len(keys) > 0 {
+	if keys := must.Get(b.Client.Redis().Keys(t.Context(), "*").Result())(t); len(keys) > 0 {
 		t.Errorf("keys are left: %q", keys)
 	}
 }

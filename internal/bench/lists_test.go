@@ -7,6 +7,7 @@ import (
 	"os"
 	"testing"
 
+	"oarlock/internal/must"
 	"oarlock/queue/admin"
 )
 
@@ -23,23 +24,14 @@ func TestSpikesOfLists(t *testing.T) {
 	b := newBench(t)
 	b.Scratch = t.TempDir()
 	shape := Shape{Mode: "reuse", Children: 2, List: admin.ListToMeasure(b.Client)}
-	if err := b.equip(&shape); err != nil {
-		t.Fatal(err)
-	}
-	calm, err := b.series(t.Context(), shape, few, 0, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, b.equip(&shape))
+	calm := must.Get(b.series(t.Context(), shape, few, 0, ""))(t)
 	shape.List = ""
 	var out bytes.Buffer
-	if err := b.besides(t.Context(), Series{shape, many}, samples, NewReport(&out, io.Discard, true)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, b.besides(t.Context(), Series{shape, many}, samples, NewReport(&out, io.Discard, true)))
 	var list, queue Result
 	for in, r := json.NewDecoder(&out), 0; r < 2; r++ {
-		if err := in.Decode([]*Result{&list, &queue}[r]); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, in.Decode([]*Result{&list, &queue}[r]))
 	}
 	t.Logf("list: %+v, %+v beside %+v", list, list.PutToStart, list.Wakeup)
 	t.Logf("queue: %+v, %+v", queue, queue.PutToStart)
@@ -58,7 +50,7 @@ func TestSpikesOfLists(t *testing.T) {
 	if list.PutToStart.P50 > late*list.Wakeup.P50 {
 		t.Errorf("an entry is begun after %.2f ms, and a BLPOP has it after %.2f", list.PutToStart.P50, list.Wakeup.P50)
 	}
-	if keys := must(b.Client.Redis().Keys(t.Context(), "*").Result()); len(keys) > 0 {
+	if keys := must.Get(b.Client.Redis().Keys(t.Context(), "*").Result())(t); len(keys) > 0 {
 		t.Errorf("keys are left: %q", keys)
 	}
 }

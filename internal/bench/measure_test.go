@@ -7,14 +7,16 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"oarlock/queue/admin"
 	"os"
 	"os/exec"
 	"strings"
 	"testing"
 	"time"
 
+	"oarlock/queue/admin"
+
 	"oarlock/internal/config"
+	"oarlock/internal/must"
 	"oarlock/internal/redistest"
 	"oarlock/queue"
 	"oarlock/runner"
@@ -56,15 +58,9 @@ func pool(s Shape) (supervisor.Pool, error) {
 // newBench is a bench on a server of its own.
 func newBench(t *testing.T, args ...string) *Bench {
 	t.Helper()
-	self, err := Self(asCrew)
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(Self(asCrew))(t)
 	r := config.Redis{URL: redistest.Start(t, args...).URL, Namespace: "bench-test:"}
-	client, err := open(t.Context(), r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := must.Get(open(t.Context(), r))(t)
 	t.Cleanup(func() { client.Close() })
 	return &Bench{Redis: r, Client: client, Self: self, Log: os.Stderr}
 }
@@ -84,10 +80,7 @@ func TestSeries(t *testing.T) {
 				t.Fatal(err)
 			}
 			const jobs = 20
-			r, err := b.series(t.Context(), shape, jobs, 3, "")
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := must.Get(b.series(t.Context(), shape, jobs, 3, ""))(t)
 			if r.Mode != shape.Mode || r.Jobs != jobs || r.Seconds <= 0 || r.Rate <= 0 {
 				t.Errorf("what was measured is %+v", r)
 			}
@@ -100,13 +93,11 @@ func TestSeries(t *testing.T) {
 			}
 		})
 	}
-	if left := must(b.Client.Queue(t.Context(), queueName)); left.Waiting+left.Running > 0 {
+	if left := must.Get(b.Client.Queue(t.Context(), queueName))(t); left.Waiting+left.Running > 0 {
 		t.Errorf("jobs are left: %+v", left)
 	}
-	if err := b.clear(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if keys := must(b.Client.Redis().Keys(t.Context(), "*").Result()); len(keys) > 0 {
+	must.Do(t, b.clear(t.Context()))
+	if keys := must.Get(b.Client.Redis().Keys(t.Context(), "*").Result())(t); len(keys) > 0 {
 		t.Errorf("keys are left: %q", keys)
 	}
 }
@@ -144,10 +135,7 @@ func TestSoak(t *testing.T) {
 	}
 	b := newBench(t)
 	b.Scratch = t.TempDir()
-	r, err := b.Soak(t.Context(), Shape{Mode: "reuse", Children: 2}, 3*time.Second, NewReport(io.Discard, io.Discard, false))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(b.Soak(t.Context(), Shape{Mode: "reuse", Children: 2}, 3*time.Second, NewReport(io.Discard, io.Discard, false)))(t)
 	t.Logf("%+v", r)
 	if r.Jobs == 0 || r.Lost > 0 || r.Failed > 0 || r.Children+r.Supervisors+r.Drops+r.Pauses == 0 {
 		t.Errorf("%+v", r)
@@ -158,14 +146,11 @@ func TestPuts(t *testing.T) {
 	b := newBench(t)
 	seen := 0
 	b.progress = func(done, all int) { seen = done * 1000 / all }
-	r, err := b.puts(t.Context(), 700)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(b.puts(t.Context(), 700))(t)
 	if r.Rate <= 0 || r.RedisTime <= 0 || seen != 1000 {
 		t.Errorf("%+v; progress went to %d of 1000", r, seen)
 	}
-	if waiting := must(b.Client.Queue(t.Context(), queueName)).Waiting; waiting != 700 {
+	if waiting := must.Get(b.Client.Queue(t.Context(), queueName))(t).Waiting; waiting != 700 {
 		t.Errorf("%d jobs are waiting", waiting)
 	}
 }
@@ -179,13 +164,6 @@ func TestCrewThatFails(t *testing.T) {
 	}
 }
 
-func must[T any](value T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return value
-}
-
 // What others are measured against is a loop that pops and completes: it works all, leaves nothing, and says so where there is nothing to work.
 func TestAgainstAPlainLoop(t *testing.T) {
 	if testing.Short() {
@@ -195,13 +173,9 @@ func TestAgainstAPlainLoop(t *testing.T) {
 	b.Scratch = t.TempDir()
 	var out bytes.Buffer
 	plan := Plan{Series: []Series{{Shape{Mode: "reuse", Children: 2}, 60}}, One: true, Against: b.Client}
-	if err := b.Measure(t.Context(), plan, NewReport(&out, io.Discard, true)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, b.Measure(t.Context(), plan, NewReport(&out, io.Discard, true)))
 	var r Result
-	if err := json.Unmarshal(out.Bytes(), &r); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(out.Bytes(), &r))
 	a := r.Against
 	if r.Jobs != 60 || a == nil || a.Rate <= 0 || a.Low <= 0 || a.Low > a.Ratio || a.Ratio > a.High {
 		t.Errorf("measured is %+v against %+v", r, a)
@@ -209,13 +183,10 @@ func TestAgainstAPlainLoop(t *testing.T) {
 	if r.Busiest == "" || r.Busy <= 0 {
 		t.Errorf("%q was busiest, by %g", r.Busiest, r.Busy)
 	}
-	if keys := must(b.Client.Redis().Keys(t.Context(), "*").Result()); len(keys) > 0 {
+	if keys := must.Get(b.Client.Redis().Keys(t.Context(), "*").Result())(t); len(keys) > 0 {
 		t.Errorf("keys are left: %q", keys)
 	}
-	loop, err := admin.NewLoop(t.Context(), b.Client)
-	if err != nil {
-		t.Fatal(err)
-	}
+	loop := must.Get(admin.NewLoop(t.Context(), b.Client))(t)
 	defer loop.Close()
 	if err := loop.Work(t.Context(), queueName, 2); err == nil || !strings.Contains(err.Error(), "no job after 0 of 2") {
 		t.Errorf("of an empty queue it says %v", err)

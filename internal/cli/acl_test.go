@@ -10,6 +10,7 @@ import (
 
 	"github.com/urfave/cli/v2"
 
+	"oarlock/internal/must"
 	"oarlock/internal/redistest"
 	"oarlock/queue"
 )
@@ -22,9 +23,7 @@ var withoutRedis = strings.Fields("demo run dev try torture check init unit vers
 // parkOne puts a job of class Pay, which parks for an hour.
 func parkOne(t *testing.T, client *queue.Client, jid, correlation string) {
 	t.Helper()
-	if _, err := client.Put(t.Context(), queue.Put{Queue: "payments", JID: jid, Klass: "Pay"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(client.Put(t.Context(), queue.Put{Queue: "payments", JID: jid, Klass: "Pay"}))(t)
 	w := client.Session("w")
 	reply, err := w.Exchange(t.Context(), nil, queue.Take{Queues: []string{"payments"}, Count: 1})
 	if err != nil || len(reply.Jobs) != 1 {
@@ -41,18 +40,13 @@ func parkOne(t *testing.T, client *queue.Client, jid, correlation string) {
 // queue/ACL.md. A command that is new has to be named here.
 func TestEveryCommandAsTheLeastUser(t *testing.T) {
 	server := redistest.Start(t)
-	page, err := os.ReadFile("../../queue/ACL.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile("../../queue/ACL.md"))(t)
 	var words []any
 	for word := range strings.FieldsSeq(string(regexp.MustCompile("(?s)```acl\n(.*?)```").FindSubmatch(page)[1])) {
 		words = append(words, word)
 	}
 	words = append(words, "~hworker-*", "+blmove", "+rpoplpush") // as the page says for lists
-	if err := server.Client(t).Do(t.Context(), words...).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, server.Client(t).Do(t.Context(), words...).Err())
 	url := "unix://oarlock:PASSWORD@" + server.Addr
 	client := openAt(t, url)
 	work := func() { // two jobs fail, one is throttled, one runs
@@ -65,9 +59,7 @@ func TestEveryCommandAsTheLeastUser(t *testing.T) {
 		for _, job := range reply.Jobs[:len(reply.Jobs)-1] {
 			failed = append(failed, queue.Settlement{JID: job.JID, Queue: "q", Popped: job.Popped, Action: queue.Fail, Group: "g", Message: "m"})
 		}
-		if _, err := client.Session("w").Exchange(t.Context(), failed, queue.Take{}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(client.Session("w").Exchange(t.Context(), failed, queue.Take{}))(t)
 	}
 	s := scriptAt(t, url, "-- c.toml --\n[pools.p]\nqueues = [\"q\"]\ncommand = [\"cat\"]\n-- rules.toml --\nthrottles.t.limit = 2\nwindows.day.open = [\"06:00-18:00\"]\nklass.K.queues = [\"other\"]\n-- c.json --\n{\"heartbeat\": 70}\n")
 
@@ -150,23 +142,16 @@ func TestEveryCommandAsTheLeastUser(t *testing.T) {
 
 // TestEveryLookAsWhoOnlyLooks runs each command that lists or shows as the user of queue/ACL.md who may write nothing.
 func TestEveryLookAsWhoOnlyLooks(t *testing.T) {
-	page, err := os.ReadFile("../../queue/ACL.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	page := must.Get(os.ReadFile("../../queue/ACL.md"))(t)
 	server := redistest.Start(t)
 	var words []any
 	for word := range strings.FieldsSeq(string(regexp.MustCompile("(?s)```acl\n(ACL SETUSER looker .*?)```").FindSubmatch(page)[1])) {
 		words = append(words, word)
 	}
-	if err := server.Client(t).Do(t.Context(), words...).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, server.Client(t).Do(t.Context(), words...).Err())
 	s := scriptAt(t, server.URL, "-- c.toml --\n[pools.p]\nqueues = [\"q\"]\ncommand = [\"cat\"]\n-- k.toml --\n[klass.K]\nretries = 1\n")
 	for _, put := range []string{"put q {} --jid a --tag x --delay 1s", "put q {} --jid b --depends a"} {
-		if err := s.oarlock(0, s.words(put)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.oarlock(0, s.words(put)))
 	}
 	s.env["REDIS_URL"] = "unix://looker:PASSWORD@" + server.Addr
 	for _, line := range []string{

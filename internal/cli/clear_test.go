@@ -12,6 +12,7 @@ import (
 
 	"github.com/creack/pty"
 
+	"oarlock/internal/must"
 	"oarlock/internal/ops"
 	"oarlock/queue"
 )
@@ -34,9 +35,7 @@ func (s *script) says(t *testing.T, code int, command string, words ...string) s
 // atWork puts a job and takes it for a worker.
 func atWork(t *testing.T, c *queue.Client, worker, jid string) {
 	t.Helper()
-	if _, err := c.Put(t.Context(), queue.Put{Queue: "q", JID: jid, Klass: "K"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.Put(t.Context(), queue.Put{Queue: "q", JID: jid, Klass: "K"}))(t)
 	session := c.Session(worker)
 	defer session.Close()
 	reply, err := session.Exchange(t.Context(), nil, queue.Take{Queues: []string{"q"}, Count: 1})
@@ -78,9 +77,7 @@ func TestPurgeAsksOnATerminal(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := terminal.WriteString(answer); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(terminal.WriteString(answer))(t)
 		var out, errs bytes.Buffer
 		s.main(t.Context(), theirs, &out, &errs, "queue", "purge", "q")
 		terminal.Close()
@@ -101,9 +98,7 @@ func TestPauseAndStop(t *testing.T) {
 	defer cancel()
 	told := c.Redis().Subscribe(ctx, "ql:w:w")
 	defer told.Close()
-	if _, err := told.Receive(ctx); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(told.Receive(ctx))(t)
 	atWork(t, c, "w", "one")
 	s.says(t, 0, "queue pause q", "paused")
 	if job, err := c.Get(t.Context(), "one"); err != nil || job.State != "running" {
@@ -128,29 +123,20 @@ func TestListsOfJobs(t *testing.T) {
 	session := c.Session("w")
 	defer session.Close()
 	for _, jid := range []string{"mail-1", "mail-2", "other-1"} {
-		if _, err := c.Put(t.Context(), queue.Put{Queue: "q", JID: jid, Klass: "K"}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := c.Track(t.Context(), jid); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(c.Put(t.Context(), queue.Put{Queue: "q", JID: jid, Klass: "K"}))(t)
+		must.Get(c.Track(t.Context(), jid))(t)
 	}
 	s.says(t, 0, "job ls complete", "No job like that is complete.")
 	s.says(t, 0, "job ls tracked mail-*", "mail-1", "mail-2")
 	if text := s.said["stdout"]; strings.Contains(text, "other-1") {
 		t.Errorf("a glob means all:\n%s", text)
 	}
-	reply, err := session.Exchange(t.Context(), nil, queue.Take{Queues: []string{"q"}, Count: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	reply := must.Get(session.Exchange(t.Context(), nil, queue.Take{Queues: []string{"q"}, Count: 3}))(t)
 	var ends []queue.Settlement
 	for _, job := range reply.Jobs {
 		ends = append(ends, queue.Settlement{JID: job.JID, Queue: "q", Popped: job.Popped, Action: queue.Complete})
 	}
-	if _, err := session.Exchange(t.Context(), ends, queue.Take{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(session.Exchange(t.Context(), ends, queue.Take{}))(t)
 	s.says(t, 0, "job ls complete -n 2", "There are more")
 	s.says(t, 0, "job ls complete other-* --json", `"more": false`, "other-1")
 	s.says(t, 0, "job ls complete --offset 3", "No job like that is complete.")
@@ -162,9 +148,7 @@ func TestSettingsFromAFile(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 		return path
 	}
 	s.says(t, 0, "config set q-max-concurrency 7")

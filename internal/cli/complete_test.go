@@ -19,6 +19,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"oarlock/internal/cmdline"
+	"oarlock/internal/must"
 	"oarlock/internal/redistest"
 	"oarlock/queue"
 )
@@ -35,10 +36,7 @@ type deaf struct {
 
 func newDeaf(t *testing.T) *deaf {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	d := &deaf{url: "redis://" + l.Addr().String()}
 	var serving sync.WaitGroup
 	serving.Go(func() {
@@ -124,17 +122,14 @@ func tenth[T any](all []T) (some []T) {
 func filesBelow(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
-	err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || !entry.Type().IsRegular() {
 			return err
 		}
 		text, err := os.ReadFile(path)
 		found[path] = string(text)
 		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 	return found
 }
 
@@ -193,9 +188,7 @@ func TestCompletionOffersWhatMayFollow(t *testing.T) {
 	raw.LPush(t.Context(), "ql:f:crash", "beef01", "beef02", "`x`")
 	for _, put := range []queue.Put{{Queue: "mail", Klass: "K", Key: "k1"}, {Queue: "mail", Klass: "K", Key: "k1"}, {Queue: "mail", Klass: "K", Key: "k2"},
 		{Queue: "mail", Klass: "K", Key: "$(touch pwned)"}} {
-		if _, err := client.Put(t.Context(), put); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(client.Put(t.Context(), put))(t)
 	}
 	parkOne(t, client, "pays", "order-1")
 	tests := []struct{ line, want string }{
@@ -305,9 +298,7 @@ func TestCompletionWaitsForNobody(t *testing.T) {
 	server.Pause()
 	defer server.Resume()
 	fifo := filepath.Join(s.dir, "fifo")
-	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Mkfifo(fifo, 0o600))
 	for _, config := range []string{"oarlock.toml", fifo} {
 		took := queuePatience + 1
 		for n := 0; n < 10 && took > queuePatience; n++ { // the machine may be busy with something else

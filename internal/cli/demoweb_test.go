@@ -6,6 +6,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"oarlock/internal/must"
 )
 
 // TestDemoStaysOpenUntilItIsStopped has nobody who could press Enter.
@@ -14,10 +16,7 @@ func TestDemoStaysOpenUntilItIsStopped(t *testing.T) {
 	p.await(`^The totals agree\.$`)
 	_, address, _ := strings.Cut(p.await(`^The page stays until this is stopped`), "(^C):  ")
 	jar, _ := cookiejar.New(nil)
-	answer, err := (&http.Client{Jar: jar}).Get(address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := must.Get((&http.Client{Jar: jar}).Get(address))(t)
 	answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
 		t.Errorf("%s answers %s", address, answer.Status)

@@ -3,6 +3,8 @@ package cli
 import (
 	"strings"
 	"testing"
+
+	"oarlock/internal/must"
 )
 
 // What a repair would do is said first and done only when asked for, job by job.
@@ -10,9 +12,7 @@ func TestDoctorSaysWhatItWouldRepair(t *testing.T) {
 	s, client := scriptOn(t, "")
 	raw := client.Redis()
 	for _, jid := range []string{"a", "b"} {
-		if err := s.oarlock(0, []string{"put", "q", "--jid", jid}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.oarlock(0, []string{"put", "q", "--jid", jid}))
 	}
 	raw.Del(t.Context(), "ql:q:q-work")
 	for _, step := range []struct {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"oarlock/internal/must"
 	"oarlock/queue"
 )
 
@@ -14,9 +15,7 @@ func (s *script) follow(happen func() error, args ...string) string {
 	s.t.Helper()
 	p := begin(s.t, s, append([]string{"events"}, args...)...)
 	for {
-		if err := happen(); err != nil {
-			s.t.Fatal(err)
-		}
+		must.Do(s.t, happen())
 		select {
 		case line, more := <-p.lines:
 			if !more {

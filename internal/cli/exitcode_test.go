@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"oarlock/internal/config"
+	"oarlock/internal/must"
 )
 
 // What the host lacks may be there a moment later; what a file says stays as it is.
@@ -55,18 +56,14 @@ func TestStartOnADiskInTrouble(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newScript(t, workFiles)
 			disk := filepath.Join(s.dir, "disk")
-			if err := os.Mkdir(disk, 0o755); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Mkdir(disk, 0o755))
 			if err := unix.Mount("tmpfs", disk, "tmpfs", options.flags, options.data); err != nil {
 				t.Logf("not shown on this machine: mount: %v", err)
 				return
 			}
 			t.Cleanup(func() { _ = unix.Unmount(disk, unix.MNT_DETACH) })
 			for _, state := range []string{disk, filepath.Join(disk, "state")} {
-				if err := s.oarlock(exitTempFail, []string{"run", "--state-dir", state}); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, s.oarlock(exitTempFail, []string{"run", "--state-dir", state}))
 				if text := s.said["stderr"]; !strings.Contains(text, disk) || !strings.Contains(text, options.why) {
 					t.Errorf("it says %s", text)
 				}
@@ -78,9 +75,7 @@ func TestStartOnADiskInTrouble(t *testing.T) {
 // What init writes runs, in a directory where nothing else is.
 func TestInitThenRun(t *testing.T) {
 	s := newScript(t, "")
-	if err := s.oarlock(0, []string{"init"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.oarlock(0, []string{"init"}))
 	p := begin(t, s, "run")
 	p.ask("put", "default", `{"to": "ann"}`, "--jid", "first")
 	p.await(`worked on job first: \d+ bytes`)
@@ -98,9 +93,7 @@ func TestWhyTellsWhatAShellMeans(t *testing.T) {
 		"exit-3":   "",
 	} {
 		atWork(t, c, "w", group)
-		if err := c.Fail(t.Context(), group, "w", group, "sh: 1: frobnicate: not found"); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, c.Fail(t.Context(), group, "w", group, "sh: 1: frobnicate: not found"))
 		said := s.says(t, exitOK, "job why "+group, "It has failed: "+group, want)
 		if want == "" && strings.Contains(said, "shell") {
 			t.Errorf("it says\n%s", said)

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"oarlock/internal/must"
 	"oarlock/internal/ops"
 	"oarlock/queue"
 )
@@ -100,9 +101,7 @@ func TestHistoryInWords(t *testing.T) {
 		t.Errorf("a job in backoff shows a worker or a lock:\n%s", shown)
 	}
 	var view ops.Job
-	if err := json.Unmarshal([]byte(o.run("job", "show", "j", "--json")), &view); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(o.run("job", "show", "j", "--json")), &view))
 	if view.Worker != "" || view.Expires != 0 {
 		t.Errorf("a job in backoff has worker %q and a lock until %v", view.Worker, view.Expires)
 	}
@@ -175,9 +174,7 @@ func TestWhyTellsTheTruth(t *testing.T) {
 			o := newOperator(t)
 			o.prepare(tt.job)
 			if tt.spoil != nil {
-				if err := o.client.Redis().Do(t.Context(), tt.spoil...).Err(); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, o.client.Redis().Do(t.Context(), tt.spoil...).Err())
 			}
 			told := o.run("job", "why", "j")
 			says(t, told, tt.want...)
@@ -203,9 +200,7 @@ func TestInfiniteScoresAreTold(t *testing.T) {
 	for _, end := range []string{"inf", "-inf"} {
 		for _, set := range []string{"q:q-scheduled s", "q:q-work w", "workers worker", "w:worker:jobs w", "oarlock:lanes:q k", "th:t-locks w", "queues q"} {
 			key, member, _ := strings.Cut(set, " ")
-			if err := o.client.Redis().Do(t.Context(), "ZADD", "ql:"+key, end, member).Err(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, o.client.Redis().Do(t.Context(), "ZADD", "ql:"+key, end, member).Err())
 		}
 		for _, line := range []string{"job show s", "job show w", "job why s", "queue ls", "queue show q", "queue jobs q", "queue jobs q --state scheduled", "queue jobs q --state behind", "worker ls", "worker show worker",
 			"key ls q", "key show q k", "throttle ls", "throttle show t", "search s", "failed ls"} {
@@ -230,9 +225,7 @@ func (o operator) prepare(kind string) {
 		o.run("throttle", "set", "t", "1")
 		o.put("first", "--throttle", "t", "--priority", "5")
 		o.put("j", "--throttle", "t")
-		if _, err := o.session.Exchange(o.t.Context(), nil, queue.Take{Queues: []string{"q"}, Count: 2}); err != nil {
-			o.t.Fatal(err)
-		}
+		must.Get(o.session.Exchange(o.t.Context(), nil, queue.Take{Queues: []string{"q"}, Count: 2}))(o.t)
 		o.client.Redis().Del(o.t.Context(), "ql:th:t-locks")
 	case "parked holder", "answered holder":
 		o.run("throttle", "set", "t", "1")

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"oarlock/internal/must"
 	"oarlock/internal/screentest"
 	"oarlock/queue"
 	"oarlock/supervisor"
@@ -20,19 +21,13 @@ const hostile = screentest.Hostile
 func hostileThings(t *testing.T, q *queue.Client) {
 	t.Helper()
 	ctx := t.Context()
-	text, err := json.Marshal(hostile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.Marshal(hostile))(t)
 	put := func(jid, name string) queue.Put {
 		return queue.Put{Queue: name, JID: jid, Klass: hostile, Data: text, Tags: []string{hostile}}
 	}
 	var record supervisor.Record
 	screentest.Fill(reflect.ValueOf(&record).Elem())
-	kept, err := json.Marshal(record)
-	if err != nil {
-		t.Fatal(err)
-	}
+	kept := must.Get(json.Marshal(record))(t)
 	bad := put("bad", "work")
 	running, throttled := put("running", hostile), put("throttled", hostile)
 	throttled.Throttles = []string{hostile}

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"oarlock/internal/must"
 	"oarlock/queue"
 )
 
@@ -13,25 +14,15 @@ func TestAdviceCanBeCopied(t *testing.T) {
 	for _, name := range []string{"$(touch pwned)", "x; touch pwned"} {
 		put := func(queueName, jid string) {
 			t.Helper()
-			if _, err := q.PutAll(t.Context(), []queue.Put{{Queue: queueName, JID: jid, Klass: "k", Data: []byte("{}")}}); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(q.PutAll(t.Context(), []queue.Put{{Queue: queueName, JID: jid, Klass: "k", Data: []byte("{}")}}))(t)
 		}
 		put("work", name+" failed")
-		if _, err := q.Pop(t.Context(), "work", "w", 1); err != nil {
-			t.Fatal(err)
-		}
-		if err := q.Fail(t.Context(), name+" failed", "w", "group", "message"); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(q.Pop(t.Context(), "work", "w", 1))(t)
+		must.Do(t, q.Fail(t.Context(), name+" failed", "w", "group", "message"))
 		put("work", name+" runs")
-		if _, err := q.Pop(t.Context(), "work", "w", 1); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(q.Pop(t.Context(), "work", "w", 1))(t)
 		put(name, name)
-		if err := q.Pause(t.Context(), name); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, q.Pause(t.Context(), name))
 		for _, tt := range []struct {
 			ask  []string
 			want string

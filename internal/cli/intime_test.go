@@ -7,6 +7,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"oarlock/internal/must"
 )
 
 // longDrain is longer than these tests wait for a supervisor with nothing in flight, which leaves at once.
@@ -15,12 +17,8 @@ const longDrain = "1h"
 // stuckFile replaces a file by a pipe that nobody writes to.
 func stuckFile(t *testing.T, path string) {
 	t.Helper()
-	if err := syscall.Mkfifo(path+".new", 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(path+".new", path); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Mkfifo(path+".new", 0o600))
+	must.Do(t, os.Rename(path+".new", path))
 }
 
 // A configuration that does not answer makes the supervisor deaf to nothing.
@@ -42,10 +40,7 @@ func TestAConfigurationThatStandsStill(t *testing.T) {
 func TestANotifySocketThatStandsStill(t *testing.T) {
 	s := newScript(t, workFiles)
 	path := filepath.Join(s.dir, "notify")
-	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"}))(t)
 	defer conn.Close()
 	full, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: path, Net: "unixgram"})
 	if err != nil {
@@ -68,10 +63,7 @@ func TestANotifySocketThatStandsStill(t *testing.T) {
 func TestARedisAndChildrenThatStandStill(t *testing.T) {
 	t.Run("redis", func(t *testing.T) {
 		s := newScript(t, workFiles)
-		deaf, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
+		deaf := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 		defer deaf.Close() // what is never accepted connects all the same
 		s.env["OARLOCK_SUPERVISOR_DRAIN_TIMEOUT"] = longDrain
 		p := launchUnread(t, s, nil, "run", "--redis", "redis://"+deaf.Addr().String())

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"oarlock/internal/must"
 	"oarlock/internal/service"
 )
 
@@ -114,9 +115,7 @@ func TestJobOutput(t *testing.T) {
 		t.Errorf("attempt 1: %s", first)
 	}
 	var view service.JobOutput
-	if err := json.Unmarshal([]byte(p.ask("job", "output", "a/../b", "--json")), &view); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(p.ask("job", "output", "a/../b", "--json")), &view))
 	if view.JID != "a/../b" || view.Attempt.Attempt != 2 || len(view.Attempts) != 2 || !view.Redacted || view.Outcome != "done" || len(view.Lines) != 3 {
 		t.Errorf("%+v", view)
 	}

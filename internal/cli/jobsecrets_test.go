@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"oarlock/internal/must"
 	"oarlock/queue"
 )
 
@@ -19,9 +20,7 @@ func TestJobsAreShownWithoutSecrets(t *testing.T) {
 		Action: queue.Fail, Group: "g", Message: "cannot log in: password=" + secret, Checkpoint: []byte(`{"api_key":"` + secret + `"}`),
 		Record: []byte(`{"ending":"exited","stderr":"token: ` + secret + `\nline two","message":"PASSWORD=` + secret + `"}`),
 	})
-	if err := o.client.Log(t.Context(), "j", "the secret="+secret, []byte(`{"token":"`+secret+`"}`)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, o.client.Log(t.Context(), "j", "the secret="+secret, []byte(`{"token":"`+secret+`"}`)))
 	for _, words := range [][]string{
 		{"job", "show", "j"}, {"job", "log", "j"}, {"job", "why", "j"}, {"job", "ls", "tracked"}, {"failed", "ls", "g"}, {"failed", "retry", "g", "--dry-run"}, {"search", "group:g"}, {"tag", "show", "t"},
 	} {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"oarlock/internal/must"
 	"oarlock/internal/ops"
 	"oarlock/queue"
 )
@@ -44,10 +45,7 @@ func TestKeysByHand(t *testing.T) {
 	c.Redis().HSet(t.Context(), "ql:oarlock:rules", "o:q", "order=key after_fail=hold")
 	session := c.Session("w")
 	defer session.Close()
-	reply, err := session.Exchange(t.Context(), nil, queue.Take{Queues: []string{"q"}, Count: 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	reply := must.Get(session.Exchange(t.Context(), nil, queue.Take{Queues: []string{"q"}, Count: 3}))(t)
 	for _, job := range reply.Jobs {
 		if job.JID == "a" {
 			_, err := session.Exchange(t.Context(), []queue.Settlement{{JID: "a", Queue: "q", Popped: job.Popped, Action: queue.Fail, Group: "g"}}, queue.Take{})

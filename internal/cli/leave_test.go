@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"oarlock/internal/must"
 	"oarlock/internal/screen"
 )
 
@@ -52,9 +53,7 @@ command = ["sh", "-c", "echo began; until [ -e enough ]; do sleep 0.05; done"]
 			t.Fatalf("exit code %d, %s%s", code, s.said["stdout"], s.said["stderr"])
 		}
 	}
-	if err := os.WriteFile(filepath.Join(s.dir, "enough"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(s.dir, "enough"), nil, 0o644))
 	// It leaves meanwhile, and may be gone before it is told once more.
 	if text := p.ask("stop", "--wait"); !strings.Contains(text, "\ngone after ") && !strings.Contains(text, "gone before it was told") {
 		t.Errorf("it says %s", text)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"oarlock/internal/must"
 	"oarlock/internal/ops"
 	"oarlock/queue"
 )
@@ -21,9 +22,7 @@ func TestListVerbs(t *testing.T) {
 	s.says(t, 64, "list put hworker:mail plain", "is JSON")
 	s.says(t, 64, "list show hworker:", "name a list")
 	s.says(t, 64, "list put hworker:mail", "LIST DATA")
-	if err := c.Redis().LPush(t.Context(), "hworker-jobs-mail", "garbage\x1b[2J").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Redis().LPush(t.Context(), "hworker-jobs-mail", "garbage\x1b[2J").Err())
 	s.says(t, 0, "list show hworker:mail", `{"n":1}`, "ENTRY")
 	session := c.ListSession("w", queue.List{Name: "hworker:mail", Timeout: time.Minute, Heartbeat: true, Failed: 9})
 	t.Cleanup(func() { session.Close() })
@@ -33,9 +32,7 @@ func TestListVerbs(t *testing.T) {
 	}
 	s.says(t, 0, "list show --in-work hworker:mail", "LAST SIGN", `{"n":1}`)
 	fail := queue.Settlement{JID: reply.Jobs[0].JID, Action: queue.Fail, Group: "g", Message: "it broke"}
-	if _, err := session.Exchange(t.Context(), []queue.Settlement{fail}, queue.Take{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(session.Exchange(t.Context(), []queue.Settlement{fail}, queue.Take{}))(t)
 	if text := s.says(t, 0, "list broken hworker:mail", "garbage", "not a JSON array of a text and a payload"); strings.Contains(text, "\x1b[2J") {
 		t.Error("a text plays the terminal")
 	}
@@ -86,9 +83,7 @@ func TestListVerbs(t *testing.T) {
 // Watching goes on until it is ended, with a line a look.
 func TestListWatch(t *testing.T) {
 	s, c := scriptOn(t, "")
-	if _, err := c.PushList(t.Context(), "outbox", []byte("1")); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.PushList(t.Context(), "outbox", []byte("1")))(t)
 	p := begin(t, s, "list", "watch", "outbox", "--every", "0.1s")
 	for range 2 {
 		p.await("1 waiting, 0 in work, 0 failed, 0 broken")

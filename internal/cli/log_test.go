@@ -10,16 +10,15 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"oarlock/internal/must"
 )
 
 // After a rotation moved the log file away, USR1 makes the process write to a new one.
 func TestTheLogFileIsOpenedAgain(t *testing.T) {
 	s := newScript(t, workFiles)
 	path := filepath.Join(s.dir, "log")
-	file, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	file := must.Get(os.Create(path))(t)
 	p := launchUnread(t, s, file, "run")
 	contains := func(path, text string) {
 		t.Helper()
@@ -34,22 +33,16 @@ func TestTheLogFileIsOpenedAgain(t *testing.T) {
 		}
 	}
 	contains(path, "ready")
-	if err := os.Rename(path, path+".1"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Rename(path, path+".1"))
 	p.signal(syscall.SIGUSR1)
 	contains(path, "") // signals that are sent at once come in any order
 	p.signal(syscall.SIGUSR2)
 	contains(path, "quiet: no more jobs")
-	if err := errors.Join(os.Rename(path, path+".2"), os.Mkdir(path, 0o755)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.Rename(path, path+".2"), os.Mkdir(path, 0o755)))
 	p.signal(syscall.SIGUSR1)
 	p.until("log goes on into the old file", "status")
 	contains(path+".2", "could not be opened again")
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(path))
 	p.signal(syscall.SIGUSR1)
 	contains(path, "")
 	p.signal(syscall.SIGCONT)
@@ -70,15 +63,11 @@ func fullPipe(t *testing.T) (ours, theirs *os.File) {
 	}
 	t.Cleanup(func() { ours.Close() })
 	fd := int(theirs.Fd()) // which makes it one that waits
-	if err := syscall.SetNonblock(fd, true); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.SetNonblock(fd, true))
 	for err == nil {
 		_, err = syscall.Write(fd, []byte("full\n"))
 	}
-	if err := syscall.SetNonblock(fd, false); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.SetNonblock(fd, false))
 	return ours, theirs
 }
 

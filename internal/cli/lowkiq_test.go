@@ -7,16 +7,14 @@ import (
 	"strings"
 	"testing"
 
+	"oarlock/internal/must"
 	"oarlock/queue"
 )
 
 // TestComingFromLowkiq does what docs/ordered.md says to who comes from lowkiq, by the words that stand there: a worker of lowkiq's puts each of its payloads here, some
 // are put as lines, and one is planned. What comes to the child is what lowkiq's batch was: of one id, each payload once, in the order of the scores.
 func TestComingFromLowkiq(t *testing.T) {
-	text, err := os.ReadFile("../../docs/ordered.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../../docs/ordered.md"))(t)
 	_, section, _ := strings.Cut(string(text), "### Coming from lowkiq\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	said := map[string][]string{} // what there is in lowkiq → the words in code of what is here

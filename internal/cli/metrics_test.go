@@ -10,19 +10,16 @@ import (
 	"testing"
 	"time"
 
+	"oarlock/internal/must"
 	"oarlock/internal/redistest"
 )
 
 // What a job did is told by the metrics, to who may read; that it lives and is ready, to anybody.
 func TestMetricsAndHealth(t *testing.T) {
 	s := newScript(t, workFiles+"-- tokens --\n")
-	if err := s.oarlock(0, []string{"web", "token", "anna", "--may", "read"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.oarlock(0, []string{"web", "token", "anna", "--may", "read"}))
 	made := regexp.MustCompile(`(?s)\n  (\S+)\n.*\n  (anna read \S+)\n`).FindStringSubmatch(s.said["stdout"])
-	if err := os.WriteFile(filepath.Join(s.dir, "tokens"), []byte(made[2]+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(s.dir, "tokens"), []byte(made[2]+"\n"), 0o600))
 	s.env["OARLOCK_WEB_LISTEN"], s.env["OARLOCK_WEB_TOKENS_FILE"] = "127.0.0.1:0", "tokens"
 	p := begin(t, s, "run")
 	at := "http://" + regexp.MustCompile(`at=(\S+)`).FindStringSubmatch(p.await(`answering over HTTP`))[1]
@@ -141,8 +138,6 @@ command = ["sh", "-c", "echo started; while ! test -e over; do sleep 0.1; done"]
 	p.await(`line=started`)
 	p.signal(syscall.SIGTERM)
 	until("/readyz", 503, "draining")
-	if err := os.WriteFile(filepath.Join(s.dir, "over"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(s.dir, "over"), nil, 0o600))
 	p.leaves(0)
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"oarlock/internal/must"
 	"oarlock/internal/ops"
 	"oarlock/queue"
 )
@@ -17,9 +18,7 @@ func backOff(t *testing.T, c *queue.Client, jid string, tries int) {
 	s := c.Session("w")
 	defer s.Close()
 	retries := 3
-	if _, err := c.Put(t.Context(), queue.Put{Queue: "q", JID: jid, Klass: "K" + jid, Retries: &retries}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.Put(t.Context(), queue.Put{Queue: "q", JID: jid, Klass: "K" + jid, Retries: &retries}))(t)
 	for n := range tries {
 		reply, err := s.Exchange(t.Context(), nil, queue.Take{Queues: []string{"q"}, Count: 1})
 		if err != nil || len(reply.Jobs) != 1 {
@@ -29,9 +28,7 @@ func backOff(t *testing.T, c *queue.Client, jid string, tries int) {
 		if n == tries-1 {
 			again.Delay = time.Duration(10-tries) * time.Hour
 		}
-		if _, err := s.Exchange(t.Context(), []queue.Settlement{again}, queue.Take{}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(s.Exchange(t.Context(), []queue.Settlement{again}, queue.Take{}))(t)
 	}
 }
 
@@ -39,18 +36,12 @@ func backOff(t *testing.T, c *queue.Client, jid string, tries int) {
 func TestJobsBehind(t *testing.T) {
 	s, c := scriptOn(t, "")
 	for i, key := range []string{"b", "a", "b", "a", "a", "b"} {
-		if _, err := c.Put(t.Context(), queue.Put{Queue: "q", JID: fmt.Sprint("j", 9-i), Klass: "K", Key: key}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(c.Put(t.Context(), queue.Put{Queue: "q", JID: fmt.Sprint("j", 9-i), Klass: "K", Key: key}))(t)
 	}
-	if err := c.Cancel(t.Context(), "j4"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Cancel(t.Context(), "j4"))
 	list := func(line string) (jids string) {
 		var found ops.SortedJobs
-		if err := json.Unmarshal([]byte(s.says(t, 0, "queue jobs q --json --state behind "+line)), &found); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(s.says(t, 0, "queue jobs q --json --state behind "+line)), &found))
 		for _, job := range found.Items {
 			jids += job.Key + ":" + job.JID + ":" + job.State + " "
 		}
@@ -69,9 +60,7 @@ func TestJobsBehind(t *testing.T) {
 	s.says(t, 0, "queue ls q --json", `"keys": 2`, `"busy_keys": 2`, `"behind": 4`, `"blocked": `)
 	s.says(t, exitGone, "queue jobs other --state behind", "there is no queue other")
 	for _, data := range []string{"1", "2", "2"} {
-		if _, err := c.Put(t.Context(), queue.Put{Queue: "merging", Klass: "K", Key: "k", Merge: queue.MergeSet, Data: []byte(data)}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(c.Put(t.Context(), queue.Put{Queue: "merging", Klass: "K", Key: "k", Merge: queue.MergeSet, Data: []byte(data)}))(t)
 	}
 	jobs, err := c.Peek(t.Context(), "merging", 0, 1)
 	if err != nil || len(jobs) != 1 {
@@ -89,13 +78,9 @@ func TestMorgueVerbs(t *testing.T) {
 	for i, jid := range []string{"b", "a", "c"} {
 		backOff(t, c, jid, i+1)
 	}
-	if _, err := c.Put(t.Context(), queue.Put{Queue: "q", JID: "new", Klass: "K", Delay: time.Minute}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.Put(t.Context(), queue.Put{Queue: "q", JID: "new", Klass: "K", Delay: time.Minute}))(t)
 	jobs := func(line string) (jids string, found ops.SortedJobs) {
-		if err := json.Unmarshal([]byte(s.says(t, 0, "queue jobs q --json --state scheduled "+line)), &found); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(s.says(t, 0, "queue jobs q --json --state scheduled "+line)), &found))
 		for _, job := range found.Items {
 			jids += job.JID + " "
 		}
@@ -140,9 +125,7 @@ func TestMorgueVerbs(t *testing.T) {
 	if n := c.Redis().ZCard(t.Context(), "ql:q:q-work").Val(); n != 3 {
 		t.Errorf("%d jobs wait, want 3", n)
 	}
-	if err := c.Cancel(t.Context(), "a", "b", "new"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Cancel(t.Context(), "a", "b", "new"))
 	backOff(t, c, "d", 1)
 	s.says(t, 0, "queue kill q --drop", "1 job of q removed")
 	if job, err := c.Get(t.Context(), "d"); err == nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"oarlock/internal/must"
 	"oarlock/queue"
 )
 
@@ -55,9 +56,7 @@ func TestListsGoOnAtAKeyOfAWrongType(t *testing.T) {
 		{"SET", "ql:th:bad", "x"}, {"SET", "ql:th:held-locks", "x"},
 		{"ZADD", "ql:workers", o.client.Now(), "bad"}, {"SET", "ql:w:bad:jobs", "x"},
 	} {
-		if err := raw.Do(t.Context(), command...).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, raw.Do(t.Context(), command...).Err())
 	}
 	says(t, o.run("failed", "ls"), `^bad +\? +ql:f:bad is no list: rename or delete it`, `^good +1`)
 	says(t, o.run("throttle", "ls"), `^bad +\?.*ql:th:bad: WRONGTYPE .*: rename or delete it`, `^good +1 `, `^held +\?.*ql:th:held-locks: WRONGTYPE`)
@@ -78,9 +77,7 @@ func TestQuestionsChangeNothing(t *testing.T) {
 		{"ZADD", "ql:q:q-scheduled", past, "due"}, {"ZADD", "ql:q:q-recur", past, "r"},
 		{"ZADD", "ql:workers", 1000, "old"}, {"ZADD", "ql:w:old:jobs", 1000, "x"},
 	} {
-		if err := raw.Do(t.Context(), command...).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, raw.Do(t.Context(), command...).Err())
 	}
 	dump := func() (all string) {
 		for _, key := range []string{"ql:q:q-scheduled", "ql:q:q-work", "ql:q:q-recur", "ql:workers", "ql:w:old:jobs"} {
@@ -139,10 +136,7 @@ func zOf(score float64, member string) redis.Z { return redis.Z{Score: score, Me
 
 func thisHost(t *testing.T) string {
 	t.Helper()
-	name, err := os.Hostname()
-	if err != nil {
-		t.Fatal(err)
-	}
+	name := must.Get(os.Hostname())(t)
 	return name
 }
 
@@ -152,9 +146,7 @@ func TestAQueueThatNoPoolServes(t *testing.T) {
 	raw := o.client.Redis()
 	config := func(queues string) {
 		text := "[pools.p]\nqueues = [\"" + queues + "\"]\ncommand = [\"cat\"]\n"
-		if err := os.WriteFile(filepath.Join(o.dir, "oarlock.toml"), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(o.dir, "oarlock.toml"), []byte(text), 0o644))
 	}
 	config("other")
 	o.put("j")

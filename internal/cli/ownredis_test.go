@@ -6,6 +6,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"oarlock/internal/must"
 )
 
 // What is put beside dev goes to its Redis, as long as it lives, and nowhere else.
@@ -32,17 +34,13 @@ func TestPutFindsTheRedisOfDev(t *testing.T) {
 			if args[0] == "dev" {
 				text = "redis.url = 'embedded'\n" + text
 			}
-			if err := os.WriteFile(filepath.Join(s.dir, "other.toml"), []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(filepath.Join(s.dir, "other.toml"), []byte(text), 0o644))
 			if err := s.oarlock(exitUsage, []string{"-c", "other.toml", "put", "elsewhere"}); err != nil {
 				t.Error(err, s.said["stderr"])
 			}
 			// From elsewhere, and by a link, it is the same file.
 			link := filepath.Join(t.TempDir(), "link.toml")
-			if err := os.Symlink(filepath.Join(s.dir, "oarlock.toml"), link); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.Symlink(filepath.Join(s.dir, "oarlock.toml"), link))
 			if text := p.ask("-c", link, "job", "show", "found"); !strings.Contains(text, "elsewhere") {
 				t.Errorf("by a link: %s", text)
 			}

@@ -5,6 +5,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"oarlock/internal/must"
 )
 
 // What is said and done about a parked job: which it is, by jid or by class and correlation, what became of it, and why not.
@@ -64,10 +66,7 @@ func TestACorrelationIsAnsweredAsItIsShown(t *testing.T) {
 			t.Errorf("oarlock %s says %q", line, said)
 		}
 	}
-	read, err := exec.Command("bash", "-c", "printf %s "+shown).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	read := must.Get(exec.Command("bash", "-c", "printf %s "+shown).Output())(t)
 	if err := s.oarlock(exitOK, []string{"respond", "Pay", string(read), "1"}); err != nil || !strings.HasPrefix(s.said["stdout"], "resumed") {
 		t.Errorf("%v: %s%s", err, s.said["stdout"], s.said["stderr"])
 	}

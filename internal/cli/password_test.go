@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"oarlock/internal/must"
 )
 
 // secretURLs have a password in some place or other, %s: of a Redis that is not there, or that
@@ -60,9 +62,7 @@ func TestNoCommandTellsAPassword(t *testing.T) {
 			"without an end": "url = \"" + url, "as a key": url + " = 1"} {
 			file := filepath.Join(t.TempDir(), "c.toml")
 			text = "[redis]\n" + text + "\n[pools.p]\nqueues = [\"q\"]\ncommand = [\"true\"]\n"
-			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(file, []byte(text), 0o600))
 			for _, args := range [][]string{{"put", "q", "{}"}, {"check"}, {"check", "--json"}, {"doctor"}, {"status"}, {"unit"}} {
 				look(name+" in a file, "+quote, append(args, "-c", file))
 			}

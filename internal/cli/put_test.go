@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"oarlock/internal/must"
 	"oarlock/queue"
 )
 
@@ -37,9 +38,7 @@ func TestPutKeepsOrder(t *testing.T) {
 		{"one by one, of a priority that leaves no room for time", "", []string{"put", "--priority", "1e9", "q"}, 20, 20},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if err := client.Redis().FlushDB(t.Context()).Err(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, client.Redis().FlushDB(t.Context()).Err())
 			for i := range tt.times {
 				args := tt.args
 				if tt.stdin == "" {
@@ -54,17 +53,12 @@ func TestPutKeepsOrder(t *testing.T) {
 			got := []string{}
 			for range tt.want { // by no more than 100, so that what is delayed comes in by parts
 				now := strconv.FormatFloat(float64(time.Now().Add(time.Second).UnixMicro())/1e6, 'f', 6, 64)
-				text, err := client.Redis().Eval(t.Context(), pop, nil, now, "q", "w", 100).Text()
-				if err != nil {
-					t.Fatal(err)
-				}
+				text := must.Get(client.Redis().Eval(t.Context(), pop, nil, now, "q", "w", 100).Text())(t)
 				if text == "{}" {
 					break
 				}
 				var jobs []struct{ Data string }
-				if err := json.Unmarshal([]byte(text), &jobs); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, json.Unmarshal([]byte(text), &jobs))
 				for _, job := range jobs {
 					got = append(got, job.Data)
 				}
@@ -121,9 +115,7 @@ func TestPutNamesLinesAsEditorsDo(t *testing.T) {
 		"\n\n{\"depends\": [\"nosuch\"]}\n": {exitUsage, "line 3: There is no job nosuch"},
 	} {
 		file := filepath.Join(t.TempDir(), "jobs")
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(text), 0o600))
 		s.says(t, want.code, "put q --jobs --file "+file, want.says)
 	}
 }

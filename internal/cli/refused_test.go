@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"oarlock/internal/must"
 	"oarlock/internal/redistest"
 	"oarlock/queue"
 )
@@ -27,12 +28,8 @@ func TestAPauseOfAQueueThatIsNotThere(t *testing.T) {
 func TestRedisOutOfMemory(t *testing.T) {
 	server := redistest.Start(t)
 	s, c := scriptAt(t, server.URL, ""), openAt(t, server.URL)
-	if _, err := c.Put(t.Context(), queue.Put{Queue: "q", JID: "j", Klass: "K"}); err != nil {
-		t.Fatal(err)
-	}
-	if err := c.Redis().ConfigSet(t.Context(), "maxmemory", "1mb").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.Put(t.Context(), queue.Put{Queue: "q", JID: "j", Klass: "K"}))(t)
+	must.Do(t, c.Redis().ConfigSet(t.Context(), "maxmemory", "1mb").Err())
 	for _, command := range []string{"queue pause q", "put q", "recur add q {} --every 1m", "throttle set t 3"} {
 		said := s.says(t, exitTempFail, command, "Redis is out of memory", "maxmemory", "oarlock queue purge")
 		if strings.Contains(said, "script") {
@@ -47,9 +44,7 @@ func TestRedisOutOfMemory(t *testing.T) {
 func TestNamesAndOptionsThatAreEmpty(t *testing.T) {
 	s, c := scriptOn(t, "")
 	for _, jid := range []string{"a", "b"} {
-		if _, err := c.Put(t.Context(), queue.Put{Queue: "q", JID: jid, Klass: "K"}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(c.Put(t.Context(), queue.Put{Queue: "q", JID: jid, Klass: "K"}))(t)
 	}
 	for command, want := range map[string]struct {
 		code int

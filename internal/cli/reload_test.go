@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"oarlock/internal/must"
 )
 
 const reloadFiles = `
@@ -30,12 +32,8 @@ while [ ! -e go ]; do sleep 0.02; done
 func (p *process) editing(text string) {
 	p.t.Helper()
 	path := filepath.Join(p.s.dir, "oarlock.toml")
-	if err := os.WriteFile(path+".new", []byte(text), 0o644); err != nil {
-		p.t.Fatal(err)
-	}
-	if err := os.Rename(path+".new", path); err != nil {
-		p.t.Fatal(err)
-	}
+	must.Do(p.t, os.WriteFile(path+".new", []byte(text), 0o644))
+	must.Do(p.t, os.Rename(path+".new", path))
 }
 
 // A reload says what it did, and does it once, though a file watch has seen the change, too.
@@ -82,9 +80,7 @@ func TestReloadSaysWhatItDid(t *testing.T) {
 		t.Errorf("reload --json of a bad file: %v %s", err, s.said["stdout"])
 	}
 
-	if err := os.WriteFile(filepath.Join(s.dir, "go"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(s.dir, "go"), nil, 0o644))
 	p.until("complete", "job", "show", "it")
 	if text := p.ask("job", "show", "it"); !strings.Contains(text, "5 left of 5") || strings.Contains(text, "interruptions") {
 		t.Errorf("the job of the pool that left: %s", text)
@@ -105,9 +101,7 @@ secret_file = "secrets"
 	if text := p.ask("reload"); text != "nothing has changed\n" {
 		t.Errorf("of the same secrets: %s", text)
 	}
-	if err := os.WriteFile(filepath.Join(s.dir, "secrets"), []byte("fedcba9876543210fedcba9876543210\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(s.dir, "secrets"), []byte("fedcba9876543210fedcba9876543210\n"), 0o600))
 	if text := p.ask("reload"); text != "park.secret_file changed\n" {
 		t.Errorf("of others: %s", text)
 	}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"oarlock/internal/must"
 	"oarlock/internal/show"
 )
 
@@ -15,9 +16,7 @@ func TestRetryPlan(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "c.toml")
 	text := "[pools.p]\nqueues = [\"q\"]\ncommand = [\"true\"]\nretry.backoff = \"quartic\"\n" +
 		"[pools.cut]\nqueues = [\"q\"]\ncommand = [\"true\"]\nretry.backoff = \"quartic\"\nretry.max_delay = \"1m\"\n"
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte(text), 0o600))
 	var plan []show.RetryWait
 	if err := json.Unmarshal([]byte(s.says(t, 0, "-c "+file+" retry plan p --json")), &plan); err != nil || len(plan) != 25 {
 		t.Fatal(plan, err)

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"oarlock/internal/must"
 )
 
 // All supervisors of a namespace are asked, by whomever; one that stands still is counted.
@@ -55,9 +57,7 @@ func TestSupervisorsThatDoNotAnswer(t *testing.T) {
 		"-- b.toml --\n[supervisor]\nname = \"two\"\nstate_dir = \"b\"\ndrain_timeout = \"100ms\"\n[web]\nroll_call = false\n[pools.quiet]\nqueues = [\"held\"]\ncommand = [\"tail\", \"-f\", \"/dev/null\"]\n")
 	two := begin(t, s, "run", "-c", "b.toml")
 	two.await(`ready`)
-	if err := s.oarlock(exitOK, s.words("put held {}")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.oarlock(exitOK, s.words("put held {}")))
 	text := two.until("holds a job", "status", "--all")
 	if err := s.oarlock(exitOK, s.words("status --all")); err != nil {
 		t.Error(err)

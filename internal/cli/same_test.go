@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"oarlock/internal/control"
+	"oarlock/internal/must"
 	"oarlock/internal/redistest"
 	"oarlock/queue"
 )
@@ -112,9 +113,7 @@ func ruledAndLists(t *testing.T, q *queue.Client) {
 	t.Helper()
 	ctx := t.Context()
 	for i := range 4 {
-		if _, err := q.Put(ctx, queue.Put{Queue: "ruled", JID: fmt.Sprint("ruled", i), Klass: "Send", Data: fmt.Appendf(nil, `{"region":"%d"}`, i%2)}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(q.Put(ctx, queue.Put{Queue: "ruled", JID: fmt.Sprint("ruled", i), Klass: "Send", Data: fmt.Appendf(nil, `{"region":"%d"}`, i%2)}))(t)
 	}
 	session := q.Session("web2-4711-ruled")
 	defer session.Close()
@@ -326,10 +325,7 @@ func TestCommandLineAndAPISayTheSame(t *testing.T) {
 	p.await(`INFO  ready`)
 	allStates(t, q)
 	ruledAndLists(t, q)
-	socket, err := control.Find(t.Context(), s.dir+"/state/oarlock", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	socket := must.Get(control.Find(t.Context(), s.dir+"/state/oarlock", ""))(t)
 	client := &http.Client{Transport: socket.Transport()}
 	defer client.CloseIdleConnections()
 	for _, both := range readTwice() {

@@ -7,20 +7,17 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"oarlock/internal/must"
 )
 
 // newTry is a script with this program as oarlock in its PATH.
 func newTry(t *testing.T) *script {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(os.Executable())(t)
 	s := scriptAt(t, "", "")
 	program := fmt.Sprintf("#!/bin/sh\n%s=1 exec %s \"$@\"\n", asProgram, self)
-	if err := os.WriteFile(filepath.Join(s.dir, "oarlock"), []byte(program), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(s.dir, "oarlock"), []byte(program), 0o755))
 	s.env["PATH"] = s.dir + ":" + s.env["PATH"]
 	return s
 }

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"oarlock/internal/embedded"
+	"oarlock/internal/must"
 	"oarlock/internal/redistest"
 	"oarlock/queue"
 	"oarlock/runner"
@@ -62,10 +63,7 @@ func TestScripts(t *testing.T) {
 	}
 	for _, file := range files {
 		t.Run(strings.TrimSuffix(filepath.Base(file), ".script"), func(t *testing.T) {
-			text, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must.Get(os.ReadFile(file))(t)
 			if testing.Short() && bytes.HasPrefix(text, []byte("# Long: ")) {
 				t.Skip("long: " + string(text[len("# Long: "):bytes.IndexByte(text, '\n')]))
 			}
@@ -116,10 +114,7 @@ var fileMark = regexp.MustCompile(`(?m)^-- (.+) --\n`)
 // newScript writes the files of text into a directory of their own, with an embedded Redis. The test runs beside others.
 func newScript(t *testing.T, text string) *script {
 	t.Helper()
-	server, err := embedded.Start("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := must.Get(embedded.Start(""))(t)
 	t.Cleanup(server.Close)
 	return scriptAt(t, server.URL(), text)
 }
@@ -134,10 +129,7 @@ func scriptOn(t *testing.T, text string) (*script, *queue.Client) {
 // openAt opens a client that has time.
 func openAt(t *testing.T, url string) *queue.Client {
 	t.Helper()
-	c, err := queue.Open(t.Context(), queue.Options{URL: url, ReadTimeout: patience})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(queue.Open(t.Context(), queue.Options{URL: url, ReadTimeout: patience}))(t)
 	t.Cleanup(func() { c.Close() })
 	return c
 }
@@ -156,9 +148,7 @@ func scriptAt(t *testing.T, url, text string) *script {
 		if i+1 < len(marks) {
 			end = marks[i+1][0]
 		}
-		if err := os.WriteFile(filepath.Join(s.dir, text[mark[2]:mark[3]]), []byte(text[mark[1]:end]), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(s.dir, text[mark[2]:mark[3]]), []byte(text[mark[1]:end]), 0o644))
 	}
 	if len(marks) > 0 {
 		text = text[:marks[0][0]]

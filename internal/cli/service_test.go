@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"oarlock/internal/embedded"
+	"oarlock/internal/must"
 	"oarlock/internal/redistest"
 )
 
@@ -32,10 +33,7 @@ type process struct {
 // with the test at the latest.
 func launch(t *testing.T, s *script, out *os.File, args ...string) *process {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(os.Executable())(t)
 	p := &process{t: t, s: s, cmd: exec.Command(self, args...), lines: make(chan string, 10000)}
 	p.cmd.Dir = s.dir
 	if out != nil {
@@ -46,9 +44,7 @@ func launch(t *testing.T, s *script, out *os.File, args ...string) *process {
 	for name, value := range s.env {
 		p.cmd.Env = append(p.cmd.Env, name+"="+value)
 	}
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.cmd.Start())
 	t.Cleanup(func() { p.cmd.Process.Kill() })
 	return p
 }
@@ -108,9 +104,7 @@ func (p *process) await(pattern string) string {
 // signal sends a signal.
 func (p *process) signal(sig syscall.Signal) {
 	p.t.Helper()
-	if err := p.cmd.Process.Signal(sig); err != nil {
-		p.t.Fatal(err)
-	}
+	must.Do(p.t, p.cmd.Process.Signal(sig))
 }
 
 // leaves waits until it has ended, with that exit code.
@@ -288,12 +282,8 @@ func TestReload(t *testing.T) {
 	good := s.text("oarlock.toml")
 	write := func(text string) {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(s.dir, "new"), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(filepath.Join(s.dir, "new"), filepath.Join(s.dir, "oarlock.toml")); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(s.dir, "new"), []byte(text), 0o644))
+		must.Do(t, os.Rename(filepath.Join(s.dir, "new"), filepath.Join(s.dir, "oarlock.toml")))
 	}
 	write(strings.Replace(good, "children = 2", "children = 5", 1))
 	p.await(`INFO  reloaded pools=1`)
@@ -319,10 +309,7 @@ func TestRunWaitsForRedis(t *testing.T) {
 	s.env["REDIS_URL"] = "redis://" + addr
 	p := begin(t, s, "run")
 	p.await(`WARN  waiting for Redis redis=` + addr + ` err=.*connection refused.* hint="Start Redis`)
-	server, err := embedded.Start(addr)
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := must.Get(embedded.Start(addr))(t)
 	t.Cleanup(server.Close)
 	p.await(`INFO  ready`)
 	p.ask("put", "work", `"good"`)
@@ -350,10 +337,7 @@ func TestRunEmbedsWhereTheURLSaysSo(t *testing.T) {
 func TestServiceManager(t *testing.T) {
 	s := newScript(t, workFiles)
 	socket := filepath.Join(s.dir, "n")
-	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(net.ListenUnixgram("unixgram", &net.UnixAddr{Name: socket, Net: "unixgram"}))(t)
 	defer conn.Close()
 	s.env["NOTIFY_SOCKET"] = socket
 	s.env["WATCHDOG_USEC"] = "200000"
@@ -401,9 +385,7 @@ func TestDev(t *testing.T) {
 	p.await(`INFO  ready`)
 	p.ask("put", "work", `"first"`)
 	p.await(`work\[\d\] \| working on`)
-	if err := os.WriteFile(filepath.Join(s.dir, "work.sh"), []byte("echo changed\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(s.dir, "work.sh"), []byte("echo changed\n"), 0o644))
 	p.await(`a program has changed`)
 	p.ask("put", "work", `"second"`)
 	p.await(`work\[\d\] \| changed`)
@@ -473,9 +455,7 @@ input = "data"
 	text := `"` + strings.Repeat("x", 10<<20) + `"`
 	put := func(text string) {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(s.dir, "data"), []byte(text+"\n"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(s.dir, "data"), []byte(text+"\n"), 0o644))
 		p.ask("put", "work", "--file", "data")
 	}
 	put(text)
@@ -503,21 +483,15 @@ func TestRedisGoesAwayInTheMiddle(t *testing.T) {
 	p.ask("put", "work", `"slow"`, "--jid", "x")
 	p.await(`line=started`)
 	kept := filepath.Join(s.dir, "kept")
-	if err := server.Save(kept); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, server.Save(kept))
 	server.Close()
-	if err := os.WriteFile(filepath.Join(s.dir, "go-on"), nil, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(s.dir, "go-on"), nil, 0o644))
 	p.await(`redis is away`)
 	if server, err = embedded.Start(addr); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Close)
-	if err := server.Load(kept); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, server.Load(kept))
 	p.await(`redis is back`)
 	if text := p.until("complete", "job", "show", "x"); strings.Count(text, "taken by") != 1 {
 		t.Errorf("the job ran more than once: %s", text)

@@ -13,6 +13,7 @@ import (
 	"github.com/creack/pty"
 
 	"oarlock/internal/cmdline"
+	"oarlock/internal/must"
 )
 
 // shell is a shell that a test drives, with completion loaded, in an empty directory. The
@@ -46,14 +47,10 @@ func newShell(t *testing.T, name string) *shell {
 	dir := t.TempDir()
 	s := &shell{t: t, dir: dir, here: filepath.Join(dir, "here"), log: filepath.Join(dir, "log")}
 	for _, sub := range []string{"here", "bin", "home"} {
-		if err := os.Mkdir(filepath.Join(dir, sub), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Mkdir(filepath.Join(dir, sub), 0o755))
 	}
 	for path, text := range map[string]string{"bin/oarlock": fmt.Sprintf(noting, s.log), "script": cmdline.Script(name), "log": ""} {
-		if err := os.WriteFile(filepath.Join(dir, path), []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, path), []byte(text), 0o755))
 	}
 	s.env = []string{"PATH=" + dir + "/bin:" + os.Getenv("PATH"), "HOME=" + dir + "/home", "TERM=vt100", "LC_ALL=C.UTF-8", "HISTFILE=/dev/null"}
 	return s
@@ -74,10 +71,7 @@ func traps() (lines []string) {
 func (s *shell) awaitNote() string {
 	s.t.Helper()
 	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
-		text, err := os.ReadFile(s.log)
-		if err != nil {
-			s.t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(s.log))(s.t)
 		if lines := strings.SplitAfter(string(text), "\n"); len(lines) > s.noted+1 {
 			s.noted++
 			return strings.TrimRight(lines[s.noted-1], " \n")
@@ -101,10 +95,7 @@ func (s *shell) drive(lines []string, setup string, command ...string) {
 	t := s.t
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Dir, cmd.Env = s.here, s.env
-	terminal, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 50, Cols: 500})
-	if err != nil {
-		t.Fatal(err)
-	}
+	terminal := must.Get(pty.StartWithSize(cmd, &pty.Winsize{Rows: 50, Cols: 500}))(t)
 	read := make(chan struct{})
 	go func() { // ends with the shell; waited for below
 		defer close(read)
@@ -164,10 +155,7 @@ func TestCompletionInZshOfPartsOfWords(t *testing.T) {
 	s := newShell(t, "zsh")
 	lines := []string{`oarlock queue pause "pre`, "oarlock queue pauper\x02\x02\x02", "oarlock 'queue' pre"}
 	s.drive(lines, "LISTMAX=10000; unsetopt beep; setopt completeinword; autoload -Uz compinit; compinit -u -D; . ../script", "zsh", "-f", "-i")
-	asked, err := os.ReadFile(s.log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	asked := must.Get(os.ReadFile(s.log))(t)
 	for _, want := range []string{"queue pause pre", "queue pau", "queue pre"} {
 		if !strings.Contains(string(asked), "__complete words "+want+" \n") {
 			t.Errorf("nobody asked for %q:\n%s", want, asked)
@@ -178,12 +166,8 @@ func TestCompletionInZshOfPartsOfWords(t *testing.T) {
 // TestCompletionInZshFromFpath has the script loaded on demand, at the first TAB.
 func TestCompletionInZshFromFpath(t *testing.T) {
 	s := newShell(t, "zsh")
-	if err := os.Mkdir(s.dir+"/functions", 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Rename(s.dir+"/script", s.dir+"/functions/_oarlock"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(s.dir+"/functions", 0o755))
+	must.Do(t, os.Rename(s.dir+"/script", s.dir+"/functions/_oarlock"))
 	s.drive(traps()[:10], "LISTMAX=10000; unsetopt beep; fpath=(../functions $fpath); autoload -Uz compinit; compinit -u -D", "zsh", "-f", "-i")
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"oarlock/internal/embedded"
+	"oarlock/internal/must"
 	"oarlock/internal/service"
 	"oarlock/supervisor"
 )
@@ -14,10 +15,7 @@ import (
 // Depth and rates of a supervisor at work; and when Redis goes away, since when nothing is known.
 func TestDepthAndRateInStatus(t *testing.T) {
 	s := newScript(t, workFiles)
-	server, err := embedded.Start("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := must.Get(embedded.Start(""))(t)
 	s.env["REDIS_URL"] = server.URL()
 	p := begin(t, s, "run")
 	p.await(`INFO  ready`)
@@ -29,9 +27,7 @@ func TestDepthAndRateInStatus(t *testing.T) {
 	p.ask("put", "work", `"later"`, "--delay", "1h")
 	p.until("work   1      2        1", "status")
 	var r service.Status
-	if err := json.Unmarshal([]byte(p.ask("status", "--json")), &r); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal([]byte(p.ask("status", "--json")), &r))
 	if len(r.Queues) != 1 || *r.Queues[0].Ready != 1 || *r.Queues[0].Running != 2 || *r.Queues[0].Scheduled != 1 || r.UnknownSince != nil {
 		t.Errorf("%+v", r.Queues)
 	}

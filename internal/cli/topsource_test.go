@@ -8,6 +8,7 @@ import (
 
 	"oarlock/internal/config"
 	"oarlock/internal/connect"
+	"oarlock/internal/must"
 	"oarlock/internal/ops"
 	"oarlock/internal/redact"
 	"oarlock/internal/rollcall"
@@ -30,25 +31,16 @@ input = "data"
 	p := begin(t, s, "run")
 	p.await("ready")
 	ctx := t.Context()
-	client, err := connect.Looking(ctx, config.Redis{URL: s.env["REDIS_URL"], Namespace: "ql:"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := must.Get(connect.Looking(ctx, config.Redis{URL: s.env["REDIS_URL"], Namespace: "ql:"}, nil))(t)
 	defer client.Close()
 	cfg := config.Config{}
 	cfg.Supervisor.StateDir = s.dir + "/state/oarlock"
-	secrets, err := redact.New(nil, []string{"hunter2"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	secrets := must.Get(redact.New(nil, []string{"hunter2"}))(t)
 	source := &topSource{cfg: cfg, redis: client, caller: rollcall.New(client), secrets: secrets}
 	p.ask("put", "long", "{}", "--jid", "j")
 	p.ask("put", "bad", "{}", "--jid", "f", "--retries", "0")
 	pool := func(name string) supervisor.PoolSnapshot {
-		status, err := source.Status(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
+		status := must.Get(source.Status(ctx))(t)
 		at := slices.IndexFunc(status.Pools, func(p supervisor.PoolSnapshot) bool { return p.Name == name })
 		return status.Pools[at]
 	}

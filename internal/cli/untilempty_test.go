@@ -6,6 +6,7 @@ import (
 	"syscall"
 	"testing"
 
+	"oarlock/internal/must"
 	"oarlock/internal/service"
 	"oarlock/queue"
 )
@@ -80,19 +81,12 @@ func TestRunUntilEmptyBesideOthers(t *testing.T) {
 		t.Skip("long: a lock of seconds has to run out")
 	}
 	s := newScript(t, emptyFiles)
-	client, err := queue.Open(t.Context(), queue.Options{URL: s.env["REDIS_URL"]})
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := must.Get(queue.Open(t.Context(), queue.Options{URL: s.env["REDIS_URL"]}))(t)
 	defer client.Close()
 	for name, value := range map[string]string{"heartbeat": "2", "grace-period": "0"} {
-		if err := client.Set(t.Context(), name, value); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, client.Set(t.Context(), name, value))
 	}
-	if _, err := client.PutAll(t.Context(), []queue.Put{{Queue: "work", JID: "held", Klass: "x", Data: []byte(`"good"`)}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(client.PutAll(t.Context(), []queue.Put{{Queue: "work", JID: "held", Klass: "x", Data: []byte(`"good"`)}}))(t)
 	dead := client.Session("dead")
 	if reply, err := dead.Exchange(t.Context(), nil, queue.Take{Queues: []string{"work"}, Count: 1}); err != nil || len(reply.Jobs) != 1 {
 		t.Fatalf("%v, %v", reply, err)

@@ -15,6 +15,7 @@ import (
 	"github.com/creack/pty"
 	"github.com/urfave/cli/v2"
 
+	"oarlock/internal/must"
 	"oarlock/internal/redistest"
 )
 
@@ -224,9 +225,7 @@ func TestWalk(t *testing.T) {
 	}
 	defer ours.Close()
 	defer terminal.Close()
-	if err := pty.Setsize(ours, &pty.Winsize{Rows: 24, Cols: 40}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, pty.Setsize(ours, &pty.Winsize{Rows: 24, Cols: 40}))
 	heard := make(chan error, 1)
 	go func() {
 		_, err := io.Copy(io.Discard, ours)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"oarlock/internal/control"
+	"oarlock/internal/must"
 )
 
 // fetch sends a request and gives the status and the body of the answer.
@@ -23,22 +24,13 @@ func fetch(t *testing.T, client *http.Client, method, address string, headers ..
 // send is fetch, with a body.
 func send(t *testing.T, client *http.Client, method, address, body string, headers ...string) (int, string) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(body)))(t)
 	for i := 0; i+1 < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
-	w, err := client.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(client.Do(r))(t)
 	defer w.Body.Close()
-	text, err := io.ReadAll(w.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(io.ReadAll(w.Body))(t)
 	return w.StatusCode, string(text)
 }
 
@@ -46,16 +38,12 @@ func send(t *testing.T, client *http.Client, method, address, body string, heade
 // way of the supervisor, and without one what Redis knows.
 func TestWebDoors(t *testing.T) {
 	s := newScript(t, workFiles+"-- tokens --\n")
-	if err := s.oarlock(0, []string{"web", "token", "anna", "--may", "read"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, s.oarlock(0, []string{"web", "token", "anna", "--may", "read"}))
 	made := regexp.MustCompile(`(?s)\n  (\S+)\n.*\n  (anna read \S+)\n`).FindStringSubmatch(s.said["stdout"])
 	if made == nil {
 		t.Fatalf("it says %s", s.said["stdout"])
 	}
-	if err := os.WriteFile(filepath.Join(s.dir, "tokens"), []byte(made[2]+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(filepath.Join(s.dir, "tokens"), []byte(made[2]+"\n"), 0o600))
 	s.env["OARLOCK_WEB_LISTEN"], s.env["OARLOCK_WEB_TOKENS_FILE"], s.env["OARLOCK_WEB_METRICS_LISTEN"] = "127.0.0.1:0", "tokens", "127.0.0.1:0"
 	s.env["OARLOCK_WEB_ROLL_CALL"] = "false"
 	p := begin(t, s, "run")
@@ -79,10 +67,7 @@ func TestWebDoors(t *testing.T) {
 	if err := s.oarlock(exitFailed, s.words("status --all")); err != nil || !strings.Contains(s.said["stdout"], "No supervisor in this namespace of Redis answers") {
 		t.Errorf("it answers others: %v\n%s", err, s.said["stdout"])
 	}
-	beside, err := control.Find(t.Context(), s.dir+"/state/oarlock", "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	beside := must.Get(control.Find(t.Context(), s.dir+"/state/oarlock", ""))(t)
 	if code, text := fetch(t, &http.Client{Transport: beside.Transport()}, "GET", "http://localhost/debug/pprof/goroutine?debug=1"); code != 200 || !strings.Contains(text, "goroutine profile") {
 		t.Errorf("a profile over the control socket: %d %.200s", code, text)
 	}
@@ -144,13 +129,8 @@ func TestWebRefusesToBePublic(t *testing.T) {
 	} {
 		t.Run(text, func(t *testing.T) {
 			s := newScript(t, "-- empty --\n"+workFiles)
-			file, err := os.OpenFile(filepath.Join(s.dir, "oarlock.toml"), os.O_APPEND|os.O_WRONLY, 0)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := file.WriteString("\n[web]\n" + text + "\n"); err != nil {
-				t.Fatal(err)
-			}
+			file := must.Get(os.OpenFile(filepath.Join(s.dir, "oarlock.toml"), os.O_APPEND|os.O_WRONLY, 0))(t)
+			must.Get(file.WriteString("\n[web]\n" + text + "\n"))(t)
 			file.Close()
 			for _, command := range []string{"check", "run"} {
 				if err := s.oarlock(exitConfig, []string{command}); err != nil || !regexp.MustCompile(strings.ReplaceAll(want, "[::]", `\[::\]`)).MatchString(s.said["stderr"]) {

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"oarlock/internal/must"
+
 	"github.com/BurntSushi/toml"
 )
 
@@ -18,9 +20,7 @@ import (
 func write(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(text), 0o644))
 	return path
 }
 
@@ -43,17 +43,11 @@ command = ["sh"]
 
 // The example's commented lines must be the defaults, and must be all of them.
 func TestExampleShowsTheDefaults(t *testing.T) {
-	example, err := os.ReadFile("../../config.example.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	example := must.Get(os.ReadFile("../../config.example.toml"))(t)
 	active := regexp.MustCompile(`(?m)^#([a-z_]+ = )`).ReplaceAllString(string(example), "$1")
 	active = regexp.MustCompile(`(?m)^(min|max)_children = 0\n`).ReplaceAllString(active, "")
 	path := write(t, "all.toml", active)
-	got, err := Load(Options{Path: path, Env: environment()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(Load(Options{Path: path, Env: environment()}))(t)
 	want := Defaults()
 	p := DefaultPool()
 	p.Queues, p.Command = []string{"default"}, []string{"sh", "worker.sh"}
@@ -67,10 +61,7 @@ func TestExampleShowsTheDefaults(t *testing.T) {
 		t.Errorf("the example says\n%+v\nthe code\n%+v", got, want)
 	}
 
-	plain, err := Load(Options{Path: write(t, "plain.toml", string(example)), Env: environment()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := must.Get(Load(Options{Path: write(t, "plain.toml", string(example)), Env: environment()}))(t)
 	if plain.Pools["default"].Timeout != 24*hour {
 		t.Error("the example as it stands is not the defaults")
 	}
@@ -94,16 +85,10 @@ func TestExampleShowsTheDefaults(t *testing.T) {
 
 // The recurring job of the example shows the defaults, too, but for when and where.
 func TestExampleShowsTheDefaultsOfRecurring(t *testing.T) {
-	example, err := os.ReadFile("../../config.example.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	example := must.Get(os.ReadFile("../../config.example.toml"))(t)
 	_, table, _ := strings.Cut(string(example), "# [recurring.nightly]\n")
 	text := "[recurring.nightly]\n" + strings.Replace(regexp.MustCompile(`(?m)^# ([a-z_]+ = )`).ReplaceAllString(table, "$1"), "every = \"0s\"\n", "", 1)
-	got, err := Load(Options{Path: write(t, "recurring.toml", text), Env: environment()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := must.Get(Load(Options{Path: write(t, "recurring.toml", text), Env: environment()}))(t)
 	want := DefaultRecurring()
 	want.Cron, want.Queue = "0 4 * * Mon-Fri", "reports"
 	if !reflect.DeepEqual(got.Recurring["nightly"], want) {
@@ -118,10 +103,7 @@ func TestExampleShowsTheDefaultsOfRecurring(t *testing.T) {
 
 // The tables of rules in the example show the defaults.
 func TestExampleShowsTheDefaultsOfRules(t *testing.T) {
-	example, err := os.ReadFile("../../config.example.toml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	example := must.Get(os.ReadFile("../../config.example.toml"))(t)
 	for name, want := range map[string]any{"throttles.erp": DefaultThrottle(), "windows.night": DefaultWindow(), "queues.orders": DefaultQueue(), "klass.Pay": DefaultKlass()} {
 		_, text, _ := strings.Cut(string(example), "# ["+name+"]\n")
 		text, _, _ = strings.Cut(text, "\n\n")
@@ -300,10 +282,7 @@ queues = ["${QUEUE}"]
 command = ["sh", "-c", "echo $${HOME}"]
 sandbox.env = { WHO = "${SET}" }
 `)
-	c, err := Load(Options{Path: path, Env: environment("EMPTY", "", "SET", "set", "QUEUE", "mail")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(Load(Options{Path: path, Env: environment("EMPTY", "", "SET", "set", "QUEUE", "mail")}))(t)
 	mail := c.Pools["mail"]
 	got := []string{c.Redis.Namespace, mail.Queues[0], mail.Command[2], mail.Sandbox.Env["WHO"]}
 	want := []string{"def:x:${NS}:${NS%x}:$NS:set", "mail", "echo ${HOME}", "set"}
@@ -316,24 +295,17 @@ func TestWhereTheFileIsLookedFor(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
 	xdg := filepath.Join(dir, "xdg", "oarlock", "config.toml")
-	if err := os.MkdirAll(filepath.Dir(xdg), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(filepath.Dir(xdg), 0o755))
 	env := environment("XDG_CONFIG_HOME", filepath.Join(dir, "xdg"))
 	found := func(env func(string) (string, bool)) Config {
-		c, err := Load(Options{Env: env})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(Load(Options{Env: env}))(t)
 		return c
 	}
 	if c := found(env); c.Path != "" && c.Path != "/etc/oarlock/config.toml" {
 		t.Errorf("found %s where there is none", c.Path)
 	}
 	for _, path := range []string{xdg, "oarlock.toml"} { // weaker first
-		if err := os.WriteFile(path, nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, nil, 0o644))
 		if c := found(env); c.Path != path || !c.Found || c.Doubts != nil {
 			t.Errorf("got %s, found %t, %q; want %s", c.Path, c.Found, c.Doubts, path)
 		}
@@ -349,14 +321,10 @@ func TestWhereTheFileIsLookedFor(t *testing.T) {
 func TestConfD(t *testing.T) {
 	path := write(t, "c.toml", pool)
 	extra := filepath.Join(filepath.Dir(path), "conf.d")
-	if err := os.Mkdir(extra, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(extra, 0o755))
 	put := func(text string) {
 		t.Helper()
-		if err := os.WriteFile(filepath.Join(extra, "more.toml"), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(extra, "more.toml"), []byte(text), 0o644))
 	}
 	put("[pools.web]\nqueues = ['web']\ncommand = ['sh']\n")
 	c, err := Load(Options{Path: path, Env: environment()})
@@ -375,9 +343,7 @@ func TestConfD(t *testing.T) {
 func TestCredentialsOfTheServiceManager(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"redis-url": "redis://secret\n", "redis-password": "p"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 	}
 	c, err := Load(Options{Path: write(t, "c.toml", ""), Env: environment("CREDENTIALS_DIRECTORY", dir)})
 	if err != nil || c.Redis.URL != "redis://secret" || c.Redis.PasswordFile != filepath.Join(dir, "redis-password") {
@@ -414,10 +380,7 @@ func TestEnvFile(t *testing.T) {
 
 func TestBackoffForms(t *testing.T) {
 	path := write(t, "c.toml", pool+"[pools.mail.retry]\nbackoff = [1, 0.5, '2m']\n")
-	c, err := Load(Options{Path: path, Env: environment()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(Load(Options{Path: path, Env: environment()}))(t)
 	got := c.Pools["mail"].Retry.Backoff
 	want := Backoff{List: []Duration{second, second / 2, 2 * Duration(time.Minute)}}
 	if !reflect.DeepEqual(got, want) {
@@ -518,9 +481,7 @@ func TestStatusOfReusedChildrenWithData(t *testing.T) {
 	for status, want := range map[string]bool{"auto": false, "fd": true, "lines": true} {
 		file := filepath.Join(t.TempDir(), "c.toml")
 		text := fmt.Sprintf("[pools.mail]\nqueues = ['q']\ncommand = ['sh']\nmode = 'reuse'\ninput = 'data'\nstatus = %q\n", status)
-		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(text), 0o600))
 		cfg, err := Load(Options{Path: file})
 		if (err == nil) != want {
 			t.Errorf("status %s: %v; want it to be accepted: %v", status, err, want)

@@ -6,14 +6,9 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-)
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+	"oarlock/internal/must"
+)
 
 func TestExposed(t *testing.T) {
 	const job = 54321 // a user that children run as
@@ -48,12 +43,12 @@ func TestExposed(t *testing.T) {
 				return
 			}
 			file := filepath.Join(t.TempDir(), "dir", "oarlock.toml")
-			must(t, os.Mkdir(filepath.Dir(file), 0o755))
-			must(t, os.WriteFile(file, nil, 0o600))
-			must(t, os.Chmod(file, tt.mode))
-			must(t, os.Chmod(filepath.Dir(file), tt.dir))
+			must.Do(t, os.Mkdir(filepath.Dir(file), 0o755))
+			must.Do(t, os.WriteFile(file, nil, 0o600))
+			must.Do(t, os.Chmod(file, tt.mode))
+			must.Do(t, os.Chmod(filepath.Dir(file), tt.dir))
 			if tt.owner != 0 || tt.group != 0 {
-				must(t, os.Chown(file, tt.owner, tt.group))
+				must.Do(t, os.Chown(file, tt.owner, tt.group))
 			}
 			err := Exposed([]string{file}, tt.pools, tt.owners)
 			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {

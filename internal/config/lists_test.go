@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"oarlock/internal/must"
 )
 
 func TestListsOfPools(t *testing.T) {
@@ -27,9 +29,7 @@ func TestListsOfPools(t *testing.T) {
 		{pool(`queues = ["q"]` + "\nretry.delay = \"0s\""), "pools.b.retry.delay: must be more than zero"},
 	} {
 		file := filepath.Join(t.TempDir(), "c.toml")
-		if err := os.WriteFile(file, []byte(tt.text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(tt.text), 0o600))
 		cfg, err := Load(Options{Path: file, Env: func(string) (string, bool) { return "", false }})
 		switch {
 		case tt.says == "" && err != nil:
@@ -83,9 +83,7 @@ func TestIntakesOfQueues(t *testing.T) {
 		{"redis.url = \"redis+cluster://h:1\"\nredis.namespace = \"{ql}:\"\nqueues.a.intake = [\"y\"]\n", "queues.a.intake: cannot be taken in where Redis is a cluster"},
 	} {
 		file := filepath.Join(t.TempDir(), "c.toml")
-		if err := os.WriteFile(file, []byte(tt.text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(tt.text), 0o600))
 		_, err := Load(Options{Path: file, Env: func(string) (string, bool) { return "", false }})
 		if tt.says == "" && err != nil || tt.says != "" && (err == nil || !strings.Contains(err.Error(), tt.says)) {
 			t.Errorf("%s\nsays %v, want %q", tt.text, err, tt.says)

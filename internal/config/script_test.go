@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"oarlock/internal/must"
 )
 
 // What a command names is looked for where the command starts. Where its words may mean
@@ -12,9 +14,7 @@ import (
 func TestMissingScript(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"there.py", "there", "there.sh"} {
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), nil, 0o644))
 	}
 	tests := map[string]string{ // a command, and the script that is missing
 		"python3 worker.py":                   "worker.py",
@@ -87,9 +87,7 @@ func TestMissingScriptInThePrivateDirectory(t *testing.T) {
 func TestScriptOfWindows(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"of-windows": "set -e\r\necho\r\n", "other": "echo\necho \r\n"} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
 	for words, says := range map[string]string{
 		"sh of-windows":                          "the command names of-windows: its lines end as those of Windows do, and a shell takes",
@@ -119,9 +117,7 @@ func TestProgramThatTheKernelRefuses(t *testing.T) {
 		"echo\n":                   "it is neither a program for this machine nor a script",
 	} {
 		file := filepath.Join(dir, "worker")
-		if err := os.WriteFile(file, []byte(text), 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(file, []byte(text), 0o755))
 		var d decoder
 		d.program("command", Pool{Command: []string{"./worker"}, Sandbox: Sandbox{Dir: dir}})
 		switch {
@@ -132,9 +128,7 @@ func TestProgramThatTheKernelRefuses(t *testing.T) {
 		}
 	}
 	file := filepath.Join(dir, "worker")
-	if err := os.WriteFile(file, []byte("#!/usr/bin/env no-such\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte("#!/usr/bin/env no-such\n"), 0o755))
 	var d decoder
 	d.program("command", Pool{Command: []string{file}, Env: map[string]string{"PATH": "/elsewhere"}})
 	if len(d.problems) > 0 {

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"oarlock/internal/must"
 )
 
 // secretKeys are the keys that name files of secrets, each in a file that is good but for what is tried.
@@ -28,34 +30,34 @@ func TestFilesOfSecrets(t *testing.T) {
 		refused, doubt, can string // parts of the error, of the only doubt, and of the only warning
 	}{
 		{"ours", func(*testing.T, string, string) {}, "", "", ""},
-		{"anybody reads it", func(t *testing.T, dir, file string) { must(t, os.Chmod(file, 0o644)) }, "", "", "can be read by anybody on this host (mode -rw-r--r--); chmod o-r it"},
+		{"anybody reads it", func(t *testing.T, dir, file string) { must.Do(t, os.Chmod(file, 0o644)) }, "", "", "can be read by anybody on this host (mode -rw-r--r--); chmod o-r it"},
 		{"anybody reads it, and nobody gets there", func(t *testing.T, dir, file string) {
-			must(t, errors.Join(os.Chmod(file, 0o644), os.Chmod(dir, 0o750)))
+			must.Do(t, errors.Join(os.Chmod(file, 0o644), os.Chmod(dir, 0o750)))
 		}, "", "", ""},
 		{"anybody reads it by a link", func(t *testing.T, dir, file string) {
-			must(t, errors.Join(os.Rename(file, file+".real"), os.Chmod(file+".real", 0o644), os.Symlink("secret.real", file)))
+			must.Do(t, errors.Join(os.Rename(file, file+".real"), os.Chmod(file+".real", 0o644), os.Symlink("secret.real", file)))
 		}, "", "", "can be read by anybody"},
-		{"anybody writes it", func(t *testing.T, dir, file string) { must(t, os.Chmod(file, 0o602)) }, "can be written by anybody", "", ""},
-		{"anybody replaces it", func(t *testing.T, dir, file string) { must(t, os.Chmod(dir, 0o777)) }, "dir can be written by anybody", "", ""},
+		{"anybody writes it", func(t *testing.T, dir, file string) { must.Do(t, os.Chmod(file, 0o602)) }, "can be written by anybody", "", ""},
+		{"anybody replaces it", func(t *testing.T, dir, file string) { must.Do(t, os.Chmod(dir, 0o777)) }, "dir can be written by anybody", "", ""},
 		{"a group writes it", func(t *testing.T, dir, file string) {
-			must(t, errors.Join(os.Chown(file, 0, somebody), os.Chmod(file, 0o660)))
+			must.Do(t, errors.Join(os.Chown(file, 0, somebody), os.Chmod(file, 0o660)))
 		}, "by group 54321", "", ""},
 		{"somebody's", func(t *testing.T, dir, file string) { give(t, file) }, "", "secret belongs to user 54321", ""},
 		{"somebody's among those of others", func(t *testing.T, dir, file string) {
 			give(t, file)
-			must(t, os.Lchown(dir, somebody+1, somebody))
+			must.Do(t, os.Lchown(dir, somebody+1, somebody))
 		}, "and its directory", "", ""},
 	} {
 		for key, text := range secretKeys {
 			dir := filepath.Join(t.TempDir(), "dir")
 			file := filepath.Join(dir, "secret")
-			must(t, errors.Join(os.Mkdir(dir, 0o755), os.Chmod(filepath.Dir(dir), 0o755), os.WriteFile(file, []byte(strings.Repeat("s", 64)), 0o600)))
+			must.Do(t, errors.Join(os.Mkdir(dir, 0o755), os.Chmod(filepath.Dir(dir), 0o755), os.WriteFile(file, []byte(strings.Repeat("s", 64)), 0o600)))
 			for up := filepath.Dir(dir); up != "/tmp" && up != "/"; up = filepath.Dir(up) {
-				must(t, os.Chmod(up, 0o755))
+				must.Do(t, os.Chmod(up, 0o755))
 			}
 			tt.make(t, dir, file)
 			path := filepath.Join(t.TempDir(), "oarlock.toml")
-			must(t, os.WriteFile(path, fmt.Appendf(nil, text, file), 0o600))
+			must.Do(t, os.WriteFile(path, fmt.Appendf(nil, text, file), 0o600))
 			for _, trust := range []bool{false, true} {
 				refused, doubt, can := tt.refused, tt.doubt, tt.can
 				if trust {
@@ -69,7 +71,7 @@ func TestFilesOfSecrets(t *testing.T) {
 					}
 					continue
 				}
-				must(t, err)
+				must.Do(t, err)
 				for what, pair := range map[string][2]string{"doubts": {strings.Join(c.Doubts, "\n"), doubt}, "warnings": {strings.Join(c.ReadableSecrets(), "\n"), can}} {
 					if got, want := pair[0], pair[1]; (got == "") != (want == "") || !strings.Contains(got, want) || want != "" && !strings.HasPrefix(got, key+": ") {
 						t.Errorf("%s %s, trusted %v: %s are %q, want %q", key, tt.name, trust, what, got, want)
@@ -92,14 +94,14 @@ func TestNamedFileOfSomebody(t *testing.T) {
 	}{
 		{"his, in a directory of ours", func(t *testing.T, dir, file string) { give(t, file) }, "", "belongs to user 54321"},
 		{"his, in his directory", func(t *testing.T, dir, file string) { give(t, file, dir) }, "", "belongs to user 54321"},
-		{"his, in anybody's directory", func(t *testing.T, dir, file string) { give(t, file); must(t, os.Chmod(dir, 0o777)) }, "can be written by anybody", ""},
-		{"his, in one like /tmp", func(t *testing.T, dir, file string) { give(t, file); must(t, os.Chmod(dir, 0o777|os.ModeSticky)) }, "anybody may put files into", ""},
-		{"ours, in one like /tmp", func(t *testing.T, dir, file string) { must(t, os.Chmod(dir, 0o777|os.ModeSticky)) }, "", ""},
-		{"his, in a third one's directory", func(t *testing.T, dir, file string) { give(t, file); must(t, os.Lchown(dir, somebody+1, 0)) }, "to user 54322", ""},
+		{"his, in anybody's directory", func(t *testing.T, dir, file string) { give(t, file); must.Do(t, os.Chmod(dir, 0o777)) }, "can be written by anybody", ""},
+		{"his, in one like /tmp", func(t *testing.T, dir, file string) { give(t, file); must.Do(t, os.Chmod(dir, 0o777|os.ModeSticky)) }, "anybody may put files into", ""},
+		{"ours, in one like /tmp", func(t *testing.T, dir, file string) { must.Do(t, os.Chmod(dir, 0o777|os.ModeSticky)) }, "", ""},
+		{"his, in a third one's directory", func(t *testing.T, dir, file string) { give(t, file); must.Do(t, os.Lchown(dir, somebody+1, 0)) }, "to user 54322", ""},
 	} {
 		dir := filepath.Join(t.TempDir(), "dir")
 		file := filepath.Join(dir, "oarlock.toml")
-		must(t, errors.Join(os.Mkdir(dir, 0o755), os.WriteFile(file, []byte("[pools.p]\nqueues = [\"q\"]\ncommand = [\"true\"]\n"), 0o644)))
+		must.Do(t, errors.Join(os.Mkdir(dir, 0o755), os.WriteFile(file, []byte("[pools.p]\nqueues = [\"q\"]\ncommand = [\"true\"]\n"), 0o644)))
 		tt.make(t, dir, file)
 		c, err := Load(Options{Path: file, Env: environment()})
 		if (err != nil) != (tt.refused != "") || err != nil && (!strings.Contains(err.Error(), tt.refused) || !strings.Contains(err.Error(), "--trust-config")) {

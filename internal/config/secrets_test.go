@@ -4,6 +4,8 @@ import (
 	"os"
 	"slices"
 	"testing"
+
+	"oarlock/internal/must"
 )
 
 // What was read for Redis is gone from the environment, and can be read again; what was read
@@ -14,10 +16,7 @@ func TestSecretsLeaveTheEnvironment(t *testing.T) {
 	}
 	path := write(t, "c.toml", "[redis]\nurl = \"${OF_FILE}\"\n[pools.p]\nqueues = [\"q\"]\ncommand = [\"true\"]\nsandbox.env = { A = \"${OF_POOL}\", B = \"${REDIS_URL}\" }\n")
 	for range 2 {
-		c, err := Load(Options{Path: path})
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := must.Get(Load(Options{Path: path}))(t)
 		if c.Redis.URL != "redis://REDIS_URL" || c.Redis.Namespace != "redis://OARLOCK_REDIS_NAMESPACE" || c.Pools["p"].Sandbox.Env["B"] != "redis://REDIS_URL" {
 			t.Errorf("read %+v, %v", c.Redis, c.Pools["p"].Sandbox.Env)
 		}

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"oarlock/internal/must"
 )
 
 // A file that is still being written is read until it stands still.
@@ -39,13 +41,9 @@ func TestSteadyWaitsForTheWriter(t *testing.T) {
 func TestSumOfWhatWasLoaded(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "c.toml")
-	if err := os.Mkdir(filepath.Join(dir, "conf.d"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Mkdir(filepath.Join(dir, "conf.d"), 0o755))
 	write := func(name, text string) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 	}
 	seen := map[Sum]bool{}
 	for _, change := range []func(){

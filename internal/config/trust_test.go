@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 
+	"oarlock/internal/must"
+
 	"golang.org/x/sys/unix"
 )
 
@@ -17,7 +19,7 @@ const somebody = 54321
 func give(t *testing.T, paths ...string) {
 	t.Helper()
 	for _, path := range paths {
-		must(t, os.Lchown(path, somebody, somebody))
+		must.Do(t, os.Lchown(path, somebody, somebody))
 	}
 }
 
@@ -42,28 +44,28 @@ func TestOrigin(t *testing.T) {
 		open    string
 	}{
 		{"ours", func(*testing.T, string, string) {}, "", ""},
-		{"of a group of ours", func(t *testing.T, dir, file string) { must(t, os.Chmod(file, 0o664)) }, "", ""},
+		{"of a group of ours", func(t *testing.T, dir, file string) { must.Do(t, os.Chmod(file, 0o664)) }, "", ""},
 		{"somebody's", func(t *testing.T, dir, file string) { give(t, file) }, "file belongs to user 54321", ""},
-		{"anybody's", func(t *testing.T, dir, file string) { must(t, os.Chmod(file, 0o602)) }, "", "file can be written by anybody"},
+		{"anybody's", func(t *testing.T, dir, file string) { must.Do(t, os.Chmod(file, 0o602)) }, "", "file can be written by anybody"},
 		{"of another group", func(t *testing.T, dir, file string) {
-			must(t, errors.Join(os.Chown(file, 0, somebody), os.Chmod(file, 0o660)))
+			must.Do(t, errors.Join(os.Chown(file, 0, somebody), os.Chmod(file, 0o660)))
 		}, "", "file can be written by group 54321"},
 		{"in somebody's directory", func(t *testing.T, dir, file string) { give(t, dir) }, "dir belongs to user 54321", ""},
 		{"below somebody's directory", func(t *testing.T, dir, file string) { give(t, filepath.Dir(dir)) }, "parent belongs to user 54321", ""},
-		{"in anybody's directory", func(t *testing.T, dir, file string) { must(t, os.Chmod(dir, 0o777)) }, "", "dir can be written by anybody"},
-		{"below anybody's directory", func(t *testing.T, dir, file string) { must(t, os.Chmod(filepath.Dir(dir), 0o777)) }, "", "parent can be written by anybody"},
-		{"ours in a sticky directory", func(t *testing.T, dir, file string) { must(t, os.Chmod(dir, 0o777|os.ModeSticky)) }, "", ""},
+		{"in anybody's directory", func(t *testing.T, dir, file string) { must.Do(t, os.Chmod(dir, 0o777)) }, "", "dir can be written by anybody"},
+		{"below anybody's directory", func(t *testing.T, dir, file string) { must.Do(t, os.Chmod(filepath.Dir(dir), 0o777)) }, "", "parent can be written by anybody"},
+		{"ours in a sticky directory", func(t *testing.T, dir, file string) { must.Do(t, os.Chmod(dir, 0o777|os.ModeSticky)) }, "", ""},
 		{"somebody's in a sticky directory", func(t *testing.T, dir, file string) {
-			must(t, os.Chmod(dir, 0o777|os.ModeSticky))
+			must.Do(t, os.Chmod(dir, 0o777|os.ModeSticky))
 			give(t, file)
 		}, "file belongs to user 54321", ""},
 		{"behind somebody's link", func(t *testing.T, dir, file string) {
-			must(t, errors.Join(os.Rename(file, file+".real"), os.Symlink("file.real", file)))
+			must.Do(t, errors.Join(os.Rename(file, file+".real"), os.Symlink("file.real", file)))
 			give(t, file)
 		}, "file belongs to user 54321", ""},
 		{"behind a link to somebody's directory", func(t *testing.T, dir, file string) {
 			other := filepath.Join(filepath.Dir(dir), "other")
-			must(t, errors.Join(os.Mkdir(other, 0o755), os.Rename(file, filepath.Join(other, "file")), os.Symlink("../other/file", file)))
+			must.Do(t, errors.Join(os.Mkdir(other, 0o755), os.Rename(file, filepath.Join(other, "file")), os.Symlink("../other/file", file)))
 			give(t, other)
 		}, "other belongs to user 54321", ""},
 		{"of a group of ours by its mode, and by its list of somebody", func(t *testing.T, dir, file string) {
@@ -76,23 +78,23 @@ func TestOrigin(t *testing.T) {
 			if err := unix.Setxattr(file, "system.posix_acl_access", []byte(acl), 0); errors.Is(err, unix.ENOTSUP) {
 				t.Skipf("SKIPPED the file system of %s keeps no access control lists", file)
 			} else {
-				must(t, err)
+				must.Do(t, err)
 			}
 		}, "", "file has an access control list"},
 		{"a pipe", func(t *testing.T, dir, file string) {
-			must(t, errors.Join(os.Remove(file), syscall.Mkfifo(file, 0o600), os.Chmod(dir, 0o777)))
+			must.Do(t, errors.Join(os.Remove(file), syscall.Mkfifo(file, 0o600), os.Chmod(dir, 0o777)))
 		}, "", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "parent", "dir")
 			path := filepath.Join(dir, "file")
-			must(t, errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(path, nil, 0o600)))
+			must.Do(t, errors.Join(os.MkdirAll(dir, 0o755), os.WriteFile(path, nil, 0o600)))
 			tt.make(t, dir, path)
 			file, err := os.OpenFile(path, os.O_RDWR, 0) // both ends of a pipe
-			must(t, err)
+			must.Do(t, err)
 			defer file.Close()
 			from, err := originOf(path, file)
-			must(t, err)
+			must.Do(t, err)
 			for what, pair := range map[string]struct {
 				got  error
 				want string
@@ -108,11 +110,11 @@ func TestOrigin(t *testing.T) {
 // The file that was opened is the one that was looked at, or nobody knows whose it is.
 func TestOriginOfAFileThatWasReplaced(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
-	must(t, os.WriteFile(path, nil, 0o600))
+	must.Do(t, os.WriteFile(path, nil, 0o600))
 	file, err := os.Open(path)
-	must(t, err)
+	must.Do(t, err)
 	defer file.Close()
-	must(t, errors.Join(os.Rename(path, path+".old"), os.WriteFile(path, nil, 0o600)))
+	must.Do(t, errors.Join(os.Rename(path, path+".old"), os.WriteFile(path, nil, 0o600)))
 	if from, err := originOf(path, file); err != nil || from.foreign == nil || !strings.Contains(from.foreign.Error(), "replaced") {
 		t.Errorf("foreign: %v, %v", from.foreign, err)
 	}
@@ -127,7 +129,7 @@ func TestWhichFileIsUsed(t *testing.T) {
 	const pool = "[pools.%s]\nqueues = [\"q\"]\ncommand = [\"true\"]\n"
 	type setup struct{ own, other, conf func(path string) } // what is done to oarlock.toml, to the next place's file, and to a file in conf.d
 	somebodys := func(path string) { give(t, path) }
-	anybodys := func(path string) { must(t, os.Chmod(path, 0o666)) }
+	anybodys := func(path string) { must.Do(t, os.Chmod(path, 0o666)) }
 	for _, tt := range []struct {
 		name  string
 		setup setup
@@ -152,9 +154,9 @@ func TestWhichFileIsUsed(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
 			t.Chdir(dir)
-			must(t, errors.Join(os.MkdirAll("xdg/oarlock", 0o755), os.Mkdir("conf.d", 0o755)))
+			must.Do(t, errors.Join(os.MkdirAll("xdg/oarlock", 0o755), os.Mkdir("conf.d", 0o755)))
 			for path, how := range map[string]func(string){"oarlock.toml": tt.setup.own, "xdg/oarlock/config.toml": tt.setup.other, "conf.d/more.toml": tt.setup.conf} {
-				must(t, os.WriteFile(path, []byte(strings.Replace(pool, "%s", strings.Trim(filepath.Base(path), ".")[:1], 1)), 0o644))
+				must.Do(t, os.WriteFile(path, []byte(strings.Replace(pool, "%s", strings.Trim(filepath.Base(path), ".")[:1], 1)), 0o644))
 				if how != nil {
 					how(path)
 				}
@@ -171,7 +173,7 @@ func TestWhichFileIsUsed(t *testing.T) {
 				}
 				return
 			}
-			must(t, err)
+			must.Do(t, err)
 			want := strings.Replace(tt.files, "other", "xdg/oarlock/config.toml", 1)
 			if got := strings.Join(c.Files, " "); got != want && !(want == "" && got == "/etc/oarlock/config.toml") {
 				t.Errorf("used are %q, want %q", got, want)

@@ -6,21 +6,15 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"oarlock/internal/must"
 )
 
 // Each way in which editors and deployments replace a file must be seen.
 func TestWatchSees(t *testing.T) {
 	put := func(t *testing.T, path, text string) {
 		t.Helper()
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	must := func(t *testing.T, err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(text), 0o644))
 	}
 	tests := []struct {
 		name   string
@@ -30,34 +24,34 @@ func TestWatchSees(t *testing.T) {
 		{"writing in place", nil, func(t *testing.T, _, path string) { put(t, path, "new") }},
 		{"renaming over it", nil, func(t *testing.T, dir, path string) {
 			put(t, filepath.Join(dir, ".tmp"), "new")
-			must(t, os.Rename(filepath.Join(dir, ".tmp"), path))
+			must.Do(t, os.Rename(filepath.Join(dir, ".tmp"), path))
 		}},
 		{"moving it away and writing anew", nil, func(t *testing.T, _, path string) {
-			must(t, os.Rename(path, path+"~"))
+			must.Do(t, os.Rename(path, path+"~"))
 			put(t, path, "new")
 		}},
 		{"a pool in conf.d", func(t *testing.T, dir string) string {
-			must(t, os.Mkdir(filepath.Join(dir, "conf.d"), 0o755))
+			must.Do(t, os.Mkdir(filepath.Join(dir, "conf.d"), 0o755))
 			put(t, filepath.Join(dir, "c.toml"), "old")
 			return filepath.Join(dir, "c.toml")
 		}, func(t *testing.T, dir, _ string) { put(t, filepath.Join(dir, "conf.d", "a.toml"), "new") }},
 		{"swapping a ConfigMap", func(t *testing.T, dir string) string {
-			must(t, os.Mkdir(filepath.Join(dir, "..1"), 0o755))
+			must.Do(t, os.Mkdir(filepath.Join(dir, "..1"), 0o755))
 			put(t, filepath.Join(dir, "..1", "c.toml"), "old")
-			must(t, os.Symlink("..1", filepath.Join(dir, "..data")))
-			must(t, os.Symlink("..data/c.toml", filepath.Join(dir, "c.toml")))
+			must.Do(t, os.Symlink("..1", filepath.Join(dir, "..data")))
+			must.Do(t, os.Symlink("..data/c.toml", filepath.Join(dir, "c.toml")))
 			return filepath.Join(dir, "c.toml")
 		}, func(t *testing.T, dir, _ string) {
-			must(t, os.Mkdir(filepath.Join(dir, "..2"), 0o755))
+			must.Do(t, os.Mkdir(filepath.Join(dir, "..2"), 0o755))
 			put(t, filepath.Join(dir, "..2", "c.toml"), "new")
-			must(t, os.Symlink("..2", filepath.Join(dir, "..tmp")))
-			must(t, os.Rename(filepath.Join(dir, "..tmp"), filepath.Join(dir, "..data")))
+			must.Do(t, os.Symlink("..2", filepath.Join(dir, "..tmp")))
+			must.Do(t, os.Rename(filepath.Join(dir, "..tmp"), filepath.Join(dir, "..data")))
 		}},
 		{"writing what a link points to", func(t *testing.T, dir string) string {
-			must(t, os.Mkdir(filepath.Join(dir, "real"), 0o755))
-			must(t, os.Mkdir(filepath.Join(dir, "etc"), 0o755))
+			must.Do(t, os.Mkdir(filepath.Join(dir, "real"), 0o755))
+			must.Do(t, os.Mkdir(filepath.Join(dir, "etc"), 0o755))
 			put(t, filepath.Join(dir, "real", "c.toml"), "old")
-			must(t, os.Symlink("../real/c.toml", filepath.Join(dir, "etc", "c.toml")))
+			must.Do(t, os.Symlink("../real/c.toml", filepath.Join(dir, "etc", "c.toml")))
 			return filepath.Join(dir, "etc", "c.toml")
 		}, func(t *testing.T, dir, _ string) { put(t, filepath.Join(dir, "real", "c.toml"), "new") }},
 	}
@@ -82,18 +76,12 @@ func TestWatchOutlivesTheDirectory(t *testing.T) {
 	path := filepath.Join(dir, "c.toml")
 	write := func() {
 		t.Helper()
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, []byte("text"), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Mkdir(dir, 0o755))
+		must.Do(t, os.WriteFile(path, []byte("text"), 0o644))
 	}
 	write()
 	w := watch(t, path)
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.RemoveAll(dir))
 	w.wait(t)
 	write()
 	w.wait(t)
@@ -103,9 +91,7 @@ func TestWatchIgnoresWhatChangesNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "c.toml")
 	write := func(path, text string) {
 		t.Helper()
-		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(text), 0o644))
 	}
 	write(path, "same")
 	w := watch(t, path)

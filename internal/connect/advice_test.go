@@ -10,16 +10,14 @@ import (
 	"time"
 
 	"oarlock/internal/config"
+	"oarlock/internal/must"
 	"oarlock/internal/redistest"
 )
 
 // answering is the URL of a server that answers all with the same words; "" hangs up in the middle of an answer.
 func answering(t *testing.T, words string) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	t.Cleanup(func() { listener.Close() })
 	go func() {
 		for {
@@ -74,9 +72,7 @@ func TestAnEmptyPasswordFileIsNamed(t *testing.T) {
 	r := config.Defaults().Redis
 	r.URL = redistest.Start(t, "--requirepass", "secret").URL
 	r.PasswordFile = filepath.Join(t.TempDir(), "password")
-	if err := os.WriteFile(r.PasswordFile, []byte(" \n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(r.PasswordFile, []byte(" \n"), 0o600))
 	if _, err := Reach(t.Context(), r); err == nil || !strings.Contains(err.Error(), r.PasswordFile+" is empty") || !strings.Contains(err.Error(), "Write the password into it") {
 		t.Errorf("it says %v", err)
 	}

@@ -7,15 +7,13 @@ import (
 
 	"oarlock/internal/config"
 	"oarlock/internal/embedded"
+	"oarlock/internal/must"
 )
 
 // TestTheEmbeddedRedisHereIsNeverLate opens the embedded Redis of this process, to which a call may take as long as it needs; once it is
 // gone, what is at its address is a Redis like any other.
 func TestTheEmbeddedRedisHereIsNeverLate(t *testing.T) {
-	server, err := embedded.Start("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := must.Get(embedded.Start(""))(t)
 	t.Cleanup(server.Close)
 	url := server.URL()
 	if got := options(config.Redis{URL: url}).ReadTimeout; got < time.Minute {

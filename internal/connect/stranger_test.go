@@ -9,6 +9,7 @@ import (
 
 	"oarlock/internal/config"
 	"oarlock/internal/embedded"
+	"oarlock/internal/must"
 	"oarlock/internal/redistest"
 )
 
@@ -18,10 +19,7 @@ func TestWhatIsNoRedisIsNamed(t *testing.T) {
 	web, secure := httptest.NewServer(nothing), httptest.NewTLSServer(nothing)
 	defer web.Close()
 	defer secure.Close()
-	plain, err := embedded.Start("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	plain := must.Get(embedded.Start(""))(t)
 	defer plain.Close()
 	for url, want := range map[string]string{
 		"redis://" + web.Listener.Addr().String():                 "there is an HTTP server, and no Redis",

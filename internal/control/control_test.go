@@ -16,6 +16,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"oarlock/internal/must"
 )
 
 // fake notes what was asked of it.
@@ -84,10 +86,7 @@ func TestEveryVerbArrives(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode of the socket: %v, %v", info.Mode(), err)
 	}
-	c, err := Find(t.Context(), dir, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := must.Get(Find(t.Context(), dir, ""))(t)
 	for _, verb := range []string{"quiet", "resume", "drain", "stop"} {
 		if err := c.Do(t.Context(), verb); err != nil {
 			t.Errorf("%s: %v", verb, err)
@@ -125,10 +124,7 @@ func TestFind(t *testing.T) {
 		t.Errorf("nobody is there: %v", err)
 	}
 	left := filepath.Join(dir, "control-99999999.sock") // of a supervisor that was killed
-	dead, err := net.Listen("unix", left)
-	if err != nil {
-		t.Fatal(err)
-	}
+	dead := must.Get(net.Listen("unix", left))(t)
 	dead.(*net.UnixListener).SetUnlinkOnClose(false)
 	dead.Close()
 	if _, err := Find(t.Context(), dir, ""); !errors.Is(err, ErrNone) {
@@ -139,10 +135,7 @@ func TestFind(t *testing.T) {
 		t.Errorf("one is there: %v", err)
 	}
 
-	second, err := net.Listen("unix", filepath.Join(dir, "control-1.sock"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	second := must.Get(net.Listen("unix", filepath.Join(dir, "control-1.sock")))(t)
 	defer second.Close()
 	if _, err := Find(t.Context(), dir, ""); err == nil || !strings.Contains(err.Error(), "--pid 1 or --pid ") {
 		t.Errorf("two are there: %v", err)
@@ -174,29 +167,19 @@ func TestSocketsOfTheDeadGo(t *testing.T) {
 	dir := t.TempDir()
 	leave := func(name string) string {
 		path := filepath.Join(dir, name)
-		l, err := net.Listen("unix", path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		l := must.Get(net.Listen("unix", path))(t)
 		l.(*net.UnixListener).SetUnlinkOnClose(false)
 		l.Close()
 		return path
 	}
 	gone := []string{leave("control-1.sock"), leave("control-99999999.sock"), leave("control-x.sock")} // 1 is a process, and not that
 	stay := []string{leave("other.sock"), filepath.Join(dir, "control-2.sock"), filepath.Join(dir, "control-3.sock"), filepath.Join(dir, "control-4.sock")}
-	live, err := net.Listen("unix", stay[1])
-	if err != nil {
-		t.Fatal(err)
-	}
+	live := must.Get(net.Listen("unix", stay[1]))(t)
 	defer live.Close()
-	if err := errors.Join(os.WriteFile(stay[2], nil, 0o600), os.Symlink(stay[0], stay[3])); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(os.WriteFile(stay[2], nil, 0o600), os.Symlink(stay[0], stay[3])))
 	if os.Geteuid() == 0 {
 		stay = append(stay, leave("control-5.sock"))
-		if err := os.Chown(stay[4], 54321, 54321); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Chown(stay[4], 54321, 54321))
 	}
 	serve(t, dir, &fake{})
 	for _, path := range gone {
@@ -216,10 +199,7 @@ func TestSocketsOfTheDeadGo(t *testing.T) {
 func TestALiveSocketIsNotTaken(t *testing.T) {
 	dir := t.TempDir()
 	path := Path(dir, fmt.Sprint(os.Getpid()))
-	first, err := net.Listen("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	first := must.Get(net.Listen("unix", path))(t)
 	if err := Serve(t.Context(), dir, &fake{}, Options{}); err == nil || !strings.Contains(err.Error(), "another supervisor") {
 		t.Errorf("Serve() = %v", err)
 	}
@@ -246,23 +226,15 @@ func TestARemovedSocketIsMadeAnew(t *testing.T) {
 		})
 	}()
 	path := <-ready
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.RemoveAll(dir))
 	if line := <-said; !strings.Contains(line, "level=WARN") || !strings.Contains(line, path) {
 		t.Errorf("the log says %s", line)
 	}
-	client, err := Find(t.Context(), dir, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := must.Get(Find(t.Context(), dir, ""))(t)
 	if err := client.Do(t.Context(), "quiet"); err != nil {
 		t.Error(err)
 	}
-	answer, err := client.http.Get("http://oarlock/api/v1/")
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := must.Get(client.http.Get("http://oarlock/api/v1/"))(t)
 	defer answer.Body.Close()
 	if text, _ := io.ReadAll(answer.Body); string(text) != fmt.Sprint("/api/v1/ asked by ", os.Getpid()) {
 		t.Errorf("beside the verbs somebody answers %q", text)
@@ -339,10 +311,7 @@ func TestOthersAreBounded(t *testing.T) {
 // the id here.
 func TestEndIsThatOfWhoListens(t *testing.T) {
 	if dir := os.Getenv("LISTEN_AS_ONE"); dir != "" {
-		listener, err := net.Listen("unix", Path(dir, "1"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		listener := must.Get(net.Listen("unix", Path(dir, "1")))(t)
 		fmt.Println("listens")
 		io.Copy(io.Discard, os.Stdin)
 		listener.(*net.UnixListener).SetUnlinkOnClose(false) // as one that is killed leaves it
@@ -351,29 +320,15 @@ func TestEndIsThatOfWhoListens(t *testing.T) {
 	dir := t.TempDir()
 	child := exec.Command(os.Args[0], "-test.run", "^"+t.Name()+"$")
 	child.Env = append(os.Environ(), "LISTEN_AS_ONE="+dir)
-	hold, err := child.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	says, err := child.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := child.Start(); err != nil {
-		t.Fatal(err)
-	}
+	hold := must.Get(child.StdinPipe())(t)
+	says := must.Get(child.StdoutPipe())(t)
+	must.Do(t, child.Start())
 	defer child.Process.Kill()
 	if line, err := bufio.NewReader(says).ReadString('\n'); line != "listens\n" {
 		t.Fatal(line, err)
 	}
-	client, err := Find(t.Context(), dir, "1")
-	if err != nil {
-		t.Fatal(err)
-	}
-	end, err := client.End(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := must.Get(Find(t.Context(), dir, "1"))(t)
+	end := must.Get(client.End(t.Context()))(t)
 	defer end.Close()
 	unseen := End{fd: -1, listen: end.listen} // as from within another container
 	for _, e := range []End{end, unseen} {

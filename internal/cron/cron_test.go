@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"oarlock/internal/must"
 	"oarlock/internal/redistest"
 	"oarlock/internal/schedule"
 	"oarlock/queue"
@@ -222,10 +223,7 @@ func TestThreeDaysAway(t *testing.T) {
 	} {
 		t.Run(tt.schedule+" "+string(tt.missed), func(t *testing.T) {
 			c := cronAt(tt.schedule, "", tt.missed)
-			s, err := schedule.Parse(c.Schedule, "")
-			if err != nil {
-				t.Fatal(err)
-			}
+			s := must.Get(schedule.Parse(c.Schedule, ""))(t)
 			f, log := keepOn(t, []queue.Cron{c}, func(f *fake) {
 				f.cron, f.due = &c, s.Next(time.Now())
 				time.Sleep(72*time.Hour + 30*time.Second + 500*time.Millisecond)
@@ -361,10 +359,7 @@ func TestOfFiveKeepersOnlyOnePuts(t *testing.T) {
 	file := []queue.Cron{cronAt("@every 1s", "", queue.RunAll)}
 	var done []chan struct{}
 	for range 5 {
-		client, err := queue.Open(t.Context(), queue.Options{URL: server.URL})
-		if err != nil {
-			t.Fatal(err)
-		}
+		client := must.Get(queue.Open(t.Context(), queue.Options{URL: server.URL}))(t)
 		defer client.Close()
 		k := New(client, func(context.Context) {}, "fleet", slog.New(slog.DiscardHandler))
 		k.Set(file)

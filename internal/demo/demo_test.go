@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"oarlock/internal/must"
 )
 
 // Both scripts and Count must agree on every kind of file.
@@ -18,9 +20,7 @@ func TestTheScriptsCountWhatCountCounts(t *testing.T) {
 	}
 	write := func(name string, text []byte) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, text, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, text, 0o600))
 		return path
 	}
 	for name, script := range map[string][]string{
@@ -29,10 +29,7 @@ func TestTheScriptsCountWhatCountCounts(t *testing.T) {
 	} {
 		for file, text := range files {
 			path := write(file, []byte(text))
-			want, err := Count(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			want := must.Get(Count(path))(t)
 			job, _ := json.Marshal(path)
 			cmd := exec.Command(script[0], script[1:]...)
 			cmd.Stdin = strings.NewReader(string(job) + "\n")
@@ -48,10 +45,7 @@ func TestTheScriptsCountWhatCountCounts(t *testing.T) {
 }
 
 func TestCorpusIsSpreadOverAllFiles(t *testing.T) {
-	dir, err := Sources()
-	if err != nil {
-		t.Fatal(err)
-	}
+	dir := must.Get(Sources())(t)
 	files, err := Corpus(dir, 100)
 	if err != nil || len(files) != 100 {
 		t.Fatalf("got %d files, %v", len(files), err)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"oarlock/internal/must"
 	"oarlock/internal/redistest"
 	"oarlock/queue"
 )
@@ -43,15 +44,11 @@ func TestWhoHasBegunHasTheTurnAgain(t *testing.T) {
 				}
 			case tt.needs:
 				put.Throttles = []string{"t"}
-				if err := p.client.SetThrottle(ctx, queue.Throttle{ID: "t", Maximum: 1}); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, p.client.SetThrottle(ctx, queue.Throttle{ID: "t", Maximum: 1}))
 			}
 			for _, jid := range []string{"a", "b", "c"} {
 				put.JID = jid
-				if _, err := p.client.Put(ctx, put); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(p.client.Put(ctx, put))(t)
 			}
 			s := p.client.Session("w")
 			defer s.Close()
@@ -66,9 +63,7 @@ func TestWhoHasBegunHasTheTurnAgain(t *testing.T) {
 			db.HDel(ctx, "ql:oarlock:turns:q", "k")
 			running := tt.other(t, p, s)
 			if tt.ghost {
-				if err := p.client.Timeout(ctx, "b"); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, p.client.Timeout(ctx, "b"))
 			}
 			answer := func() {
 				if r, err := p.client.Respond(ctx, queue.Response{Klass: "K", Correlation: "c", Data: []byte("1")}); err != nil || r.Word != queue.Resumed {
@@ -95,9 +90,7 @@ func TestWhoHasBegunHasTheTurnAgain(t *testing.T) {
 			}
 			var ended []string
 			for deadline := time.Now().Add(time.Minute); len(ended) < 3 && time.Now().Before(deadline); {
-				if _, err := p.client.Tend(ctx, []string{"q"}, []string{"q"}, 0); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(p.client.Tend(ctx, []string{"q"}, []string{"q"}, 0))(t)
 				jobs = take(t, s, settle)
 				for _, one := range settle {
 					if one.Action == queue.Complete {
@@ -137,9 +130,7 @@ func take(t *testing.T, s *queue.Session, settle []queue.Settlement) []queue.Tak
 
 // tended gives the turn that nobody has to the next.
 func tended(t *testing.T, p patient, _ *queue.Session) []queue.Taken {
-	if _, err := p.client.Tend(t.Context(), []string{"q"}, []string{"q"}, 0); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(p.client.Tend(t.Context(), []string{"q"}, []string{"q"}, 0))(t)
 	if turn := p.server.Client(t).HGet(t.Context(), "ql:oarlock:turns:q", "k").Val(); turn != "=b" {
 		t.Fatalf("the turn is %q", turn)
 	}

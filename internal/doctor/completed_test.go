@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"oarlock/internal/must"
 )
 
 // Completed jobs with large data are told of before Redis is full of them.
@@ -16,9 +18,7 @@ func TestCompletedJobsFillRedis(t *testing.T) {
 				said = append(said, f.Text)
 			}
 		}}
-		if err := d.Server(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, d.Server(t.Context()))
 		return said
 	}
 	if said := look(); len(said) > 0 {
@@ -28,9 +28,7 @@ func TestCompletedJobsFillRedis(t *testing.T) {
 	data := strings.Repeat("x", 16<<20)
 	for i := range 10 {
 		jid := fmt.Sprint("large", i)
-		if err := db.HSet(t.Context(), "ql:j:"+jid, "jid", jid, "klass", "K", "state", "complete", "data", data).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, db.HSet(t.Context(), "ql:j:"+jid, "jid", jid, "klass", "K", "state", "complete", "data", data).Err())
 		db.Do(t.Context(), "ZADD", "ql:completed", 1e9+i, jid)
 	}
 	if said := look(); len(said) != 1 || !strings.HasPrefix(said[0], "The data of 11 completed jobs takes about 160 MiB of Redis") {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"oarlock/internal/must"
 	"oarlock/queue"
 )
 
@@ -30,15 +31,11 @@ func TestRecurringJobsThatNobodyPuts(t *testing.T) {
 	now := time.Unix(int64(p.client.Now()), 0)
 	put := func(due time.Time) {
 		t.Helper()
-		if _, err := p.client.PutCron(ctx, cron, queue.AnyRev, due, queue.CronHolder{}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(p.client.PutCron(ctx, cron, queue.AnyRev, due, queue.CronHolder{}))(t)
 	}
 	set := func(key string, fields ...any) {
 		t.Helper()
-		if err := p.client.Redis().HSet(ctx, "ql:oarlock:"+key, fields...).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, p.client.Redis().HSet(ctx, "ql:oarlock:"+key, fields...).Err())
 	}
 	expect := func(what string, want ...string) {
 		t.Helper()
@@ -72,9 +69,7 @@ func TestRecurringJobsThatNobodyPuts(t *testing.T) {
 	set("cron:nightly", "source", "file")
 	set("cron-held:nightly", "a", fmt.Sprint(now.Unix()-3*86400, " print"))
 	expect("its file is gone", "warning nightly stood in a file that no supervisor has any more")
-	if err := p.client.Redis().Set(ctx, "ql:oarlock:cron:nightly", "x", 0).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.client.Redis().Set(ctx, "ql:oarlock:cron:nightly", "x", 0).Err())
 	expect("damaged", "bad nightly puts nothing: ")
 }
 
@@ -83,9 +78,7 @@ func TestOldStatistics(t *testing.T) {
 	today := int64(p.client.Now()) / 86400 * 86400
 	for i := range 300 {
 		key := fmt.Sprintf("ql:s:wait:%d:q", today-int64(i)*86400)
-		if err := p.client.Redis().HSet(t.Context(), key, "total", 1).Err(); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, p.client.Redis().HSet(t.Context(), key, "total", 1).Err())
 	}
 	look := func(fix bool) []Finding {
 		return p.examine(t, fix, func(d *Doctor) error { return d.OldStats(t.Context()) })

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"oarlock/internal/must"
 	"oarlock/queue"
 )
 
@@ -24,9 +25,7 @@ func TestLists(t *testing.T) {
 		t.Fatal(reply, err)
 	}
 	again := queue.Settlement{JID: "a", Action: queue.Retry, Delay: time.Hour}
-	if _, err := session.Exchange(ctx, []queue.Settlement{again}, queue.Take{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(session.Exchange(ctx, []queue.Settlement{again}, queue.Take{}))(t)
 	db.LPush(ctx, "new-orders", "x")
 	if found := p.examine(t, false, look); len(found) > 0 {
 		t.Fatalf("of lists that are well: %+v", found)

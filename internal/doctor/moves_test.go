@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"oarlock/internal/must"
 	"oarlock/internal/redistest"
 	"oarlock/queue"
 )
@@ -15,9 +16,7 @@ import (
 // A doctor that mends all the time, beside workers, finds nothing: what moves is no damage.
 func TestNothingThatMovesIsDamage(t *testing.T) {
 	client := blankPatient(t, redistest.Shared(t)).client
-	if err := client.SetThrottle(t.Context(), queue.Throttle{ID: "t", Maximum: 3}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, client.SetThrottle(t.Context(), queue.Throttle{ID: "t", Maximum: 3}))
 	client.Redis().HSet(t.Context(), "ql:config", "jobs-history-count", 20) // those that are done go at once
 	const jobs = 600
 	var work sync.WaitGroup
@@ -50,9 +49,7 @@ func TestNothingThatMovesIsDamage(t *testing.T) {
 				t.Errorf("found %+v", f)
 			}
 		}}
-		if err := d.Keys(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, d.Keys(t.Context()))
 	}
 	work.Wait()
 	if looks < 3 {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"oarlock/internal/explain"
+	"oarlock/internal/must"
 	"oarlock/queue"
 	"oarlock/supervisor"
 )
@@ -17,19 +18,14 @@ import (
 func TestPlacesOfRuledQueues(t *testing.T) {
 	p := newPatient(t)
 	ctx := t.Context()
-	_, err := p.client.InstallRules(ctx, "", queue.NewRules{
+	must.Get(p.client.InstallRules(ctx, "", queue.NewRules{
 		Doc:       "{}",
 		Queues:    []queue.RuledQueue{{Queue: "places", Rules: `{"shape":"a","throttles":["erp"],"klass":{"Heavy":{"weight":3}}}`}},
 		Throttles: []queue.RuledThrottle{{Name: "erp", Rules: `{"limit":4,"patience":60}`, Limit: 4}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	for _, put := range []queue.Put{{JID: "heavy", Klass: "Heavy"}, {JID: "light", Klass: "K"}, {JID: "waits", Klass: "Heavy"}, {JID: "waits too", Klass: "Heavy"}} {
 		put.Queue, put.Data = "places", []byte("{}")
-		if _, err := p.client.Put(ctx, put); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(p.client.Put(ctx, put))(t)
 	}
 	s := p.client.Session("w")
 	defer s.Close()
@@ -43,10 +39,7 @@ func TestPlacesOfRuledQueues(t *testing.T) {
 	sources := explain.Sources{Client: p.client, Host: func() string { return "h" }, Supervisor: func(context.Context) (supervisor.Snapshot, error) {
 		return supervisor.Snapshot{}, errors.New("none runs here")
 	}}
-	hold, err := sources.Why(ctx, "waits too")
-	if err != nil {
-		t.Fatal(err)
-	}
+	hold := must.Get(sources.Why(ctx, "waits too"))(t)
 	want := "Throttle erp is full: 4 of 4 places, held by heavy (3) light; it needs 3; 1 job of its waitlist is before it."
 	if all := strings.Join(hold.Reasons, "\n"); !strings.Contains(all, want) {
 		t.Errorf("why says\n%s\nwant %s", all, want)
@@ -57,25 +50,20 @@ func TestPlacesOfRuledQueues(t *testing.T) {
 func TestPlacesKeptForWhoWaitsForMore(t *testing.T) {
 	p := newPatient(t)
 	ctx := t.Context()
-	_, err := p.client.InstallRules(ctx, "", queue.NewRules{
+	must.Get(p.client.InstallRules(ctx, "", queue.NewRules{
 		Doc: "{}",
 		Queues: []queue.RuledQueue{
 			{Queue: "both", Rules: `{"shape":"a","throttles":["a","b"]}`}, {Queue: "one", Rules: `{"shape":"a","throttles":["a"]}`}, {Queue: "other", Rules: `{"shape":"a","throttles":["b"]}`},
 		},
 		Throttles: []queue.RuledThrottle{{Name: "a", Rules: `{"limit":1,"patience":0}`, Limit: 1}, {Name: "b", Rules: `{"limit":1,"patience":60}`, Limit: 1}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	s := p.client.Session("w")
 	defer s.Close()
 	for _, one := range []struct {
 		queue string
 		want  int
 	}{{"other", 1}, {"both", 0}, {"one", 0}} {
-		if _, err := p.client.Put(ctx, queue.Put{Queue: one.queue, JID: one.queue, Klass: "K", Data: []byte("{}")}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(p.client.Put(ctx, queue.Put{Queue: one.queue, JID: one.queue, Klass: "K", Data: []byte("{}")}))(t)
 		reply, err := s.Exchange(ctx, nil, queue.Take{Queues: []string{one.queue}, Count: 10})
 		if err != nil || len(reply.Jobs) != one.want {
 			t.Fatalf("of %s were taken %v, %v", one.queue, reply.Jobs, err)
@@ -85,10 +73,7 @@ func TestPlacesKeptForWhoWaitsForMore(t *testing.T) {
 	sources := explain.Sources{Client: p.client, Host: func() string { return "h" }, Supervisor: func(context.Context) (supervisor.Snapshot, error) {
 		return supervisor.Snapshot{}, errors.New("none runs here")
 	}}
-	hold, err := sources.Why(ctx, "one")
-	if err != nil {
-		t.Fatal(err)
-	}
+	hold := must.Get(sources.Why(ctx, "one"))(t)
 	want := "Throttle a has room for it, 0 of 1 are taken, but keeps 1 place for a job of both, which has waited for longer, and waits for throttle b."
 	if all := strings.Join(hold.Reasons, "\n"); !strings.Contains(all, want) {
 		t.Errorf("why says\n%s\nwant %s", all, want)
@@ -99,17 +84,12 @@ func TestPlacesKeptForWhoWaitsForMore(t *testing.T) {
 func TestRulesThatCannotBeRead(t *testing.T) {
 	p := newPatient(t)
 	ctx := t.Context()
-	_, err := p.client.InstallRules(ctx, "", queue.NewRules{
+	must.Get(p.client.InstallRules(ctx, "", queue.NewRules{
 		Doc:       "{}",
 		Queues:    []queue.RuledQueue{{Queue: "places", Rules: `{"shape":"a","throttles":["erp"]}`}},
 		Throttles: []queue.RuledThrottle{{Name: "erp", Rules: `{"limit":4}`, Limit: 4}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := p.client.Put(ctx, queue.Put{Queue: "places", JID: "j", Klass: "K", Data: []byte("{}")}); err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
+	must.Get(p.client.Put(ctx, queue.Put{Queue: "places", JID: "j", Klass: "K", Data: []byte("{}")}))(t)
 	look := func(d *Doctor) error { return d.Rules(ctx) }
 	if found := p.examine(t, true, look); len(found) > 0 {
 		t.Fatalf("of a sound world: %v", found)

@@ -12,6 +12,7 @@ import (
 
 	"oarlock/internal/accord"
 	"oarlock/internal/explain"
+	"oarlock/internal/must"
 	"oarlock/internal/rules"
 	"oarlock/queue"
 	"oarlock/supervisor"
@@ -43,18 +44,14 @@ func TestEachReasonOfTheGate(t *testing.T) {
 			"first": {Throttles: []string{"one"}}, "second": {Throttles: []string{"one"}}, "limited": {Limit: 1},
 		},
 	}
-	if _, err := accord.Apply(ctx, p.client, func(d rules.Document) (rules.Document, []rules.Conflict) {
+	must.Get(accord.Apply(ctx, p.client, func(d rules.Document) (rules.Document, []rules.Conflict) {
 		return d.Agree(rules.File{Owner: "test", Set: set}, false)
-	}); err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	s := p.client.Session("w")
 	defer s.Close()
 	put := func(name, jid, data string) {
 		t.Helper()
-		if _, err := p.client.Put(ctx, queue.Put{Queue: name, JID: jid, Klass: "K", Data: []byte(data)}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(p.client.Put(ctx, queue.Put{Queue: name, JID: jid, Klass: "K", Data: []byte(data)}))(t)
 	}
 	take := func(name string, count, want int) {
 		t.Helper()
@@ -74,9 +71,7 @@ func TestEachReasonOfTheGate(t *testing.T) {
 	take("valued", 3, 2)
 	put("both", "b1", `{"customer":7}`)
 	take("both", 1, 0)
-	if _, err := p.client.Put(ctx, queue.Put{Queue: "full", JID: "f3", Klass: "K", Wants: queue.Wants{Weight: 5}}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(p.client.Put(ctx, queue.Put{Queue: "full", JID: "f3", Klass: "K", Wants: queue.Wants{Weight: 5}}))(t)
 	take("full", 1, 0)
 	put("rated", "r1", "{}")
 	take("rated", 1, 1)
@@ -113,22 +108,14 @@ func TestEachReasonOfTheGate(t *testing.T) {
 	put("windowed", "w1", "{}")
 	put("closing", "c1", "{}")
 	for jid, wants := range map[string]queue.Wants{"w2": {Windows: []string{shut}, Zone: "Europe/Berlin"}, "w3": {Windows: []string{"night"}}} {
-		if _, err := p.client.Put(ctx, queue.Put{Queue: "rated", JID: jid, Klass: "K", Wants: wants}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(p.client.Put(ctx, queue.Put{Queue: "rated", JID: jid, Klass: "K", Wants: wants}))(t)
 	}
 	soon := p.client.Now() + 60
-	if _, err := p.client.Put(ctx, queue.Put{Queue: "windowed", JID: "w4", Klass: "K", Delay: time.Minute}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(p.client.Put(ctx, queue.Put{Queue: "windowed", JID: "w4", Klass: "K", Delay: time.Minute}))(t)
 	raw.ZAdd(ctx, "ql:q:windowed-scheduled", redis.Z{Score: soon, Member: "w4"}) // as a delay of a client that knows no windows
 	raw.HDel(ctx, "ql:j:w4", "oarlock-window")
-	if err := p.client.Pause(ctx, "full"); err != nil {
-		t.Fatal(err)
-	}
-	if err := p.client.Set(ctx, "first-max-concurrency", "1"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.client.Pause(ctx, "full"))
+	must.Do(t, p.client.Set(ctx, "first-max-concurrency", "1"))
 	sources := explain.Sources{Client: p.client, Host: func() string { return "h" }, Supervisor: func(context.Context) (supervisor.Snapshot, error) {
 		return supervisor.Snapshot{}, errors.New("none runs here")
 	}}
@@ -151,10 +138,7 @@ func TestEachReasonOfTheGate(t *testing.T) {
 		"w2":      {"Window (" + shut + " Europe/Berlin) of its own is shut; it opens "},
 		"w3":      {"Window night (" + shut + " UTC) is shut"},
 	} {
-		hold, err := sources.Why(ctx, jid)
-		if err != nil {
-			t.Fatal(err)
-		}
+		hold := must.Get(sources.Why(ctx, jid))(t)
 		all, at := strings.Join(hold.Reasons, "\n"), -1
 		for _, one := range want {
 			if i := strings.Index(all, one); i <= at {
@@ -175,9 +159,7 @@ func TestReasonsOfParkedJobs(t *testing.T) {
 	s := p.client.Session("w")
 	defer s.Close()
 	for _, jid := range []string{"over", "answered", "parked"} {
-		if _, err := p.client.Put(ctx, queue.Put{Queue: "pays", JID: jid, Klass: "K"}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(p.client.Put(ctx, queue.Put{Queue: "pays", JID: jid, Klass: "K"}))(t)
 	}
 	reply, err := s.Exchange(ctx, nil, queue.Take{Queues: []string{"pays"}, Count: 3})
 	if err != nil || len(reply.Jobs) != 3 {
@@ -187,19 +169,13 @@ func TestReasonsOfParkedJobs(t *testing.T) {
 	for _, job := range reply.Jobs {
 		parks = append(parks, queue.Settlement{JID: job.JID, Queue: job.Queue, Popped: job.Popped, Action: queue.Park, Correlation: job.JID, Delay: time.Hour})
 	}
-	if _, err := s.Exchange(ctx, parks, queue.Take{}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(s.Exchange(ctx, parks, queue.Take{}))(t)
 	raw.ZAdd(ctx, "ql:q:pays-scheduled", redis.Z{Score: p.client.Now() - 7230, Member: "over"})
 	if answer, err := p.client.Respond(ctx, queue.Response{Klass: "K", Correlation: "answered", Data: []byte("1")}); err != nil || answer.Word != queue.Resumed {
 		t.Fatal(answer, err)
 	}
-	if _, err := p.client.Put(ctx, queue.Put{Queue: "pays", JID: "behind", Klass: "K", Depends: []string{"parked"}}); err != nil {
-		t.Fatal(err)
-	}
-	if err := p.client.Pause(ctx, "pays"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(p.client.Put(ctx, queue.Put{Queue: "pays", JID: "behind", Klass: "K", Depends: []string{"parked"}}))(t)
+	must.Do(t, p.client.Pause(ctx, "pays"))
 	sources := explain.Sources{Client: p.client, Host: func() string { return "h" }, Supervisor: func(context.Context) (supervisor.Snapshot, error) {
 		return supervisor.Snapshot{}, errors.New("none runs here")
 	}}

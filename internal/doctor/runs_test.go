@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"oarlock/internal/must"
 	"oarlock/internal/redistest"
 	"oarlock/queue"
 )
@@ -93,9 +94,7 @@ func (p patient) givesAll(t *testing.T, gone []string) {
 	var given []string
 	var settle []queue.Settlement
 	for idle := 0; idle < 2; idle++ {
-		if _, err := p.client.Tend(t.Context(), []string{"q", "was"}, nil, 0); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(p.client.Tend(t.Context(), []string{"q", "was"}, nil, 0))(t)
 		reply, err := s.Exchange(t.Context(), settle, queue.Take{Queues: []string{"q", "was"}, Count: 9})
 		if err != nil || len(reply.Broken) > 0 {
 			t.Fatal(reply.Broken, err)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"oarlock/internal/must"
 	"oarlock/internal/redistest"
 	"oarlock/queue"
 )
@@ -14,10 +15,7 @@ import (
 func TestNamesThatAreKeysOfOthers(t *testing.T) {
 	t.Parallel()
 	server := redistest.Shared(t)
-	client, err := queue.Open(t.Context(), queue.Options{URL: server.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := must.Get(queue.Open(t.Context(), queue.Options{URL: server.URL}))(t)
 	defer client.Close()
 	for _, jid := range []string{"v3-history", "v4-dependents", "v5-history", "v5"} {
 		put := queue.Put{Queue: "q", JID: jid, Klass: "K", Data: []byte(`{"n":1}`), Tags: []string{"x"}, AnyName: true}
@@ -28,16 +26,12 @@ func TestNamesThatAreKeysOfOthers(t *testing.T) {
 			raw.ZAdd(t.Context(), "ql:q:q-work", redis.Z{Score: 1, Member: "v5"})
 			continue
 		}
-		if _, err := client.Put(t.Context(), put); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(client.Put(t.Context(), put))(t)
 	}
 	server.Client(t).HSet(t.Context(), "ql:th:t-locks", "id", "t-locks", "maximum", 1)
 	look := func(fix bool) (found []Finding) {
 		d := &Doctor{Client: client, Fix: fix, Report: func(f Finding) { found = append(found, f) }}
-		if err := d.Keys(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, d.Keys(t.Context()))
 		return found
 	}
 	want := map[string]Level{

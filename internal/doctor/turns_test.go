@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"oarlock/internal/must"
 	"oarlock/internal/redistest"
 	"oarlock/queue"
 )
@@ -32,9 +33,7 @@ func ordered(t *testing.T, delay time.Duration) (patient, *redis.Client) {
 
 func (p patient) keyed(t *testing.T, jid, key string, delay time.Duration) {
 	t.Helper()
-	if _, err := p.client.Put(t.Context(), queue.Put{JID: jid, Queue: "q", Klass: "K", Key: key, Delay: delay}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(p.client.Put(t.Context(), queue.Put{JID: jid, Queue: "q", Klass: "K", Key: key, Delay: delay}))(t)
 }
 
 // workAll works until so many jobs are complete, and tells in which order they began. A key has one that runs at most.
@@ -44,12 +43,8 @@ func (p patient) workAll(t *testing.T, jobs int) (began []string) {
 	defer s.Close()
 	var settle []queue.Settlement
 	for done := 0; done < jobs; {
-		if err := t.Context().Err(); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := p.client.Tend(t.Context(), []string{"q"}, nil, 0); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, t.Context().Err())
+		must.Get(p.client.Tend(t.Context(), []string{"q"}, nil, 0))(t)
 		reply, err := s.Exchange(t.Context(), settle, queue.Take{Queues: []string{"q"}, Count: 4})
 		if err != nil || len(reply.Broken) > 0 {
 			t.Fatal(reply.Broken, err)
@@ -189,9 +184,7 @@ func (p patient) runInOrder(t *testing.T, db *redis.Client, jids []string) {
 	}
 	// A ghost that was mended ends with a lock of a second.
 	for deadline := time.Now().Add(time.Minute); strings.Contains(t.Name(), "ghost") && len(left()) > 0 && time.Now().Before(deadline); {
-		if _, err := p.client.Tend(t.Context(), []string{"q"}, nil, 0); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(p.client.Tend(t.Context(), []string{"q"}, nil, 0))(t)
 		time.Sleep(10 * time.Millisecond) // nobody tells of the end of a ghost
 	}
 	if names := left(); len(names) > 0 {
@@ -207,9 +200,7 @@ func TestDeepLanesAreReadInPages(t *testing.T) {
 	for i := range puts {
 		puts[i] = queue.Put{JID: fmt.Sprintf("deep %04d", i), Queue: "q", Klass: "K", Key: "deep"}
 	}
-	if _, err := p.client.PutAll(t.Context(), puts); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(p.client.PutAll(t.Context(), puts))(t)
 	const lane = "ql:oarlock:lane:1:q:deep"
 	was := db.LRange(t.Context(), lane, 0, -1).Val()
 	for _, at := range []int{0, 1200, 2498} {

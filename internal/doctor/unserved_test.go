@@ -6,6 +6,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"oarlock/internal/must"
 	"oarlock/internal/redistest"
 	"oarlock/queue"
 )
@@ -17,9 +18,7 @@ func TestClocksOfProducersAreNamed(t *testing.T) {
 	ctx, db := t.Context(), p.server.Client(t)
 	for _, name := range []string{"ahead", "right", "paused", "worked"} {
 		for _, jid := range []string{"a", "b"} {
-			if _, err := p.client.Put(ctx, queue.Put{JID: name + jid, Queue: name, Klass: "K"}); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(p.client.Put(ctx, queue.Put{JID: name + jid, Queue: name, Klass: "K"}))(t)
 		}
 	}
 	s := p.client.Session("w")
@@ -27,9 +26,7 @@ func TestClocksOfProducersAreNamed(t *testing.T) {
 	if reply, err := s.Exchange(ctx, nil, queue.Take{Queues: []string{"worked"}, Count: 1}); err != nil || len(reply.Jobs) != 1 {
 		t.Fatal(reply, err)
 	}
-	if err := p.client.Pause(ctx, "paused"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, p.client.Pause(ctx, "paused"))
 	for _, name := range []string{"ahead", "paused", "worked"} {
 		for _, jid := range []string{"a", "b"} {
 			db.HSet(ctx, "ql:j:"+name+jid, "time", p.client.Now()+3600)

@@ -10,26 +10,22 @@ import (
 	"testing"
 	"time"
 
+	"oarlock/internal/must"
+
 	"github.com/redis/go-redis/v9"
 )
 
 // start gives a server and a client of it; both end with the test.
 func start(t *testing.T) (*Server, *redis.Client) {
 	t.Helper()
-	s, err := Start("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(Start(""))(t)
 	t.Cleanup(s.Close)
 	return s, connect(t, s)
 }
 
 func connect(t *testing.T, s *Server) *redis.Client {
 	t.Helper()
-	opts, err := redis.ParseURL(s.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	opts := must.Get(redis.ParseURL(s.URL()))(t)
 	opts.MaxRetries = -1
 	opts.PoolSize = 1
 	c := redis.NewClient(opts)
@@ -136,10 +132,7 @@ func TestScriptsKeepTheSHAOfTheirText(t *testing.T) {
 
 func TestAKilledConnectionRunsNothingMore(t *testing.T) {
 	s, victim := start(t)
-	id, err := victim.ClientID(t.Context()).Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	id := must.Get(victim.ClientID(t.Context()).Result())(t)
 	other := connect(t, s)
 	if again, _ := other.ClientID(t.Context()).Result(); again == id {
 		t.Fatalf("two connections have the number %d", id)
@@ -157,9 +150,7 @@ func TestAKilledConnectionRunsNothingMore(t *testing.T) {
 
 func TestKeysExpireInRealTime(t *testing.T) {
 	_, c := start(t)
-	if err := c.Set(t.Context(), "x", "1", 150*time.Millisecond).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.Set(t.Context(), "x", "1", 150*time.Millisecond).Err())
 	for deadline := time.Now().Add(time.Minute); c.Exists(t.Context(), "x").Val() != 0; {
 		if time.Now().After(deadline) {
 			t.Fatal("the key is still there")
@@ -195,13 +186,9 @@ func TestSnapshotBringsEverythingBack(t *testing.T) {
 	c.ZAdd(ctx, "zset", redis.Z{Score: 1763705501.123456, Member: "m"}, redis.Z{Score: -1, Member: "n"})
 
 	path := filepath.Join(t.TempDir(), "data")
-	if err := from.Save(path); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, from.Save(path))
 	to, restored := start(t)
-	if err := to.Load(path); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, to.Load(path))
 	if got, want := to.mini.Dump(), from.mini.Dump(); got != want {
 		t.Errorf("restored\n%s\nwant\n%s", got, want)
 	}

@@ -7,16 +7,14 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"oarlock/internal/must"
 	"oarlock/internal/redistest"
 )
 
 // client connects to a server.
 func client(t *testing.T, url string) *redis.Client {
 	t.Helper()
-	o, err := redis.ParseURL(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := must.Get(redis.ParseURL(url))(t)
 	o.ReadTimeout = -1
 	c := redis.NewClient(o)
 	t.Cleanup(func() { c.Close() })
@@ -26,10 +24,7 @@ func client(t *testing.T, url string) *redis.Client {
 // TestLargeTextCostsInProportion runs what scripts do with JSON on texts of one size and of four times that: memory allocated, which
 // no busy machine changes, grows by about four. Where each match of a pattern copied the whole text it was sixteen.
 func TestLargeTextCostsInProportion(t *testing.T) {
-	server, err := Start("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := must.Get(Start(""))(t)
 	t.Cleanup(server.Close)
 	c := client(t, server.URL())
 	const small = 8 << 10
@@ -63,10 +58,7 @@ func TestLargeTextCostsInProportion(t *testing.T) {
 
 // TestGsubIsThatOfRedis compares gsub on a long text with that of Redis, and concat of many parts.
 func TestGsubIsThatOfRedis(t *testing.T) {
-	server, err := Start("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := must.Get(Start(""))(t)
 	t.Cleanup(server.Close)
 	ours, theirs := client(t, server.URL()), client(t, redistest.Shared(t).URL)
 	text := strings.Repeat("key = value, x1=22; []{}\n", 40)

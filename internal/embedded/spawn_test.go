@@ -5,27 +5,19 @@ import (
 	"testing"
 	"time"
 
+	"oarlock/internal/must"
+
 	"github.com/redis/go-redis/v9"
 )
 
 func TestARestartedServerKeepsItsData(t *testing.T) {
-	server, err := Spawn(t.Context(), filepath.Join(t.TempDir(), "redis"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	server := must.Get(Spawn(t.Context(), filepath.Join(t.TempDir(), "redis")))(t)
 	defer server.Close()
-	options, err := redis.ParseURL(server.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	options := must.Get(redis.ParseURL(server.URL()))(t)
 	client := redis.NewClient(options)
 	defer client.Close()
-	if err := client.Set(t.Context(), "key", "value", 0).Err(); err != nil {
-		t.Fatal(err)
-	}
-	if err := server.Restart(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, client.Set(t.Context(), "key", "value", 0).Err())
+	must.Do(t, server.Restart(t.Context()))
 	// It takes connections before it has read its file.
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		if value, err := client.Get(t.Context(), "key").Result(); err == nil && value == "value" {

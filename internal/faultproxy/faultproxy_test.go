@@ -8,6 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"oarlock/internal/faultproxy"
+	"oarlock/internal/must"
 	"oarlock/internal/redistest"
 )
 
@@ -65,9 +66,7 @@ func TestLostRequestWasNotExecuted(t *testing.T) {
 
 func TestTornReplyEndsTheConnection(t *testing.T) {
 	p, through, direct := start(t)
-	if err := through.Ping(t.Context()).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, through.Ping(t.Context()).Err())
 	p.Tear(1, 1)
 	if err := through.Incr(t.Context(), "n").Err(); err == nil {
 		t.Error("a torn reply was read")
@@ -83,9 +82,7 @@ func TestTornReplyEndsTheConnection(t *testing.T) {
 
 func TestHeldRequestArrivesLate(t *testing.T) {
 	p, through, direct := start(t)
-	if err := through.Ping(t.Context()).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, through.Ping(t.Context()).Err())
 	p.Hold(faultproxy.Replies)
 	if err := through.WithTimeout(inVain).Incr(t.Context(), "n").Err(); err == nil {
 		t.Error("a held reply arrived")
@@ -113,9 +110,7 @@ func TestRefuseAndAccept(t *testing.T) {
 func TestInterceptRewrites(t *testing.T) {
 	p, through, _ := start(t)
 	p.Slice(1)
-	if err := through.Set(t.Context(), "k", "hello", 0).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, through.Set(t.Context(), "k", "hello", 0).Err())
 	p.Slice(0)
 	p.Intercept(func(d faultproxy.Direction, data []byte) []byte {
 		if d == faultproxy.Replies {

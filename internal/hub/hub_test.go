@@ -13,6 +13,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"oarlock/internal/must"
 	"oarlock/protocol"
 	"oarlock/queue"
 	"oarlock/runner"
@@ -432,9 +433,7 @@ func TestAViewThatPanics(t *testing.T) {
 		good := h.Watch("good", func(context.Context) View { return View{Set: map[string]string{"at": time.Now().String()}} })
 		defer good.Close()
 		for range 5 {
-			if _, err := good.Next(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(good.Next(t.Context()))(t)
 		}
 		if text, err := bad.Next(t.Context()); err != nil || !strings.HasPrefix(string(text), `{"set":{"n":"`) {
 			t.Errorf("%s, %v", text, err)

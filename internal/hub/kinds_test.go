@@ -6,15 +6,13 @@ import (
 	"slices"
 	"testing"
 
+	"oarlock/internal/must"
 	"oarlock/supervisor"
 )
 
 // Each kind of event that there is can be listened to, or is one of those that come with every call or job.
 func TestKinds(t *testing.T) {
-	source, err := os.ReadFile("../../supervisor/report/event.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := must.Get(os.ReadFile("../../supervisor/report/event.go"))(t)
 	found := regexp.MustCompile(`EventKind += "([a-z-]+)"`).FindAllSubmatch(source, -1)
 	if len(found) < len(kinds) {
 		t.Fatalf("%d kinds are read, and there are %d", len(found), len(kinds))

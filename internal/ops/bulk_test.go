@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"oarlock/internal/must"
 	"oarlock/internal/redistest"
 	"oarlock/queue"
 )
@@ -26,9 +27,9 @@ func failures(name string, n int) []queue.Put {
 func everything(t testing.TB, q *queue.Client) map[string]string {
 	t.Helper()
 	stored := map[string]string{}
-	keys := must(q.Redis().Keys(t.Context(), "*").Result())(t)
+	keys := must.Get(q.Redis().Keys(t.Context(), "*").Result())(t)
 	for _, key := range keys {
-		stored[key] = must(q.Redis().Dump(t.Context(), key).Result())(t)
+		stored[key] = must.Get(q.Redis().Dump(t.Context(), key).Result())(t)
 	}
 	return stored
 }
@@ -39,7 +40,7 @@ func TestABulkIsPlannedAndDoneByThePlan(t *testing.T) {
 	fail(t, q, "exit-1", "cannot open dog.jpg", failures("doc", 10)...)
 	b := Bulk{Action: "retry", Where: Filter{Group: "exit-1", Klass: "Resize", Message: "cat"}}
 	before := everything(t, q)
-	plan := must(b.DryRun(ctx, q))(t)
+	plan := must.Get(b.DryRun(ctx, q))(t)
 	if !maps.Equal(everything(t, q), before) {
 		t.Error("a dry run wrote something")
 	}
@@ -49,14 +50,14 @@ func TestABulkIsPlannedAndDoneByThePlan(t *testing.T) {
 	// What fails after the plan was made is not meant, though it matches.
 	fail(t, q, "exit-1", "cannot open cat.jpg", queue.Put{Queue: "img", JID: "later", Klass: "Resize"})
 	b.Plan = &plan.Plan
-	done := must(b.Do(ctx, q))(t)
+	done := must.Get(b.Do(ctx, q))(t)
 	if done.Done != 20 || done.Left != 0 || done.Next != "" {
 		t.Errorf("done: %+v", done)
 	}
-	if again := must(b.Do(ctx, q))(t); again.Done != 0 || again.Left != 0 {
+	if again := must.Get(b.Do(ctx, q))(t); again.Done != 0 || again.Left != 0 {
 		t.Errorf("the same plan again: %+v", again)
 	}
-	if job := must(q.Get(ctx, "later"))(t); job.State != "failed" {
+	if job := must.Get(q.Get(ctx, "later"))(t); job.State != "failed" {
 		t.Errorf("one that failed later is %s", job.State)
 	}
 }
@@ -65,7 +66,7 @@ func TestABulkWantsTheNumber(t *testing.T) {
 	q, ctx := open(t, redistest.Shared(t)), t.Context()
 	fail(t, q, "g", "m", failures("q", 3)...)
 	b := Bulk{Action: "drop", Where: Filter{Group: "g"}}
-	plan := must(b.DryRun(ctx, q))(t)
+	plan := must.Get(b.DryRun(ctx, q))(t)
 	if !plan.Number {
 		t.Error("a drop wants no number")
 	}
@@ -78,7 +79,7 @@ func TestABulkWantsTheNumber(t *testing.T) {
 		}
 	}
 	b.Typed = &plan.Count
-	if done := must(b.Do(ctx, q))(t); done.Done != 3 {
+	if done := must.Get(b.Do(ctx, q))(t); done.Done != 3 {
 		t.Errorf("%+v", done)
 	}
 }
@@ -90,7 +91,7 @@ func TestABulkWhileJobsFailRunAndAreRetriedByOthers(t *testing.T) {
 	const all = 5000
 	fail(t, q, "g", "m", failures("q", all)...)
 	b := Bulk{Action: "retry", Where: Filter{Group: "g"}}
-	plan := must(b.DryRun(ctx, q))(t)
+	plan := must.Get(b.DryRun(ctx, q))(t)
 	if plan.Count != all {
 		t.Fatalf("%d are planned", plan.Count)
 	}
@@ -146,7 +147,7 @@ func TestABulkWhileJobsFailRunAndAreRetriedByOthers(t *testing.T) {
 			ends = append(ends, end)
 		}
 		if ends != nil {
-			for _, r := range must(s.Exchange(ctx, ends, queue.Take{}))(t).Results {
+			for _, r := range must.Get(s.Exchange(ctx, ends, queue.Take{}))(t).Results {
 				if r.Err != nil {
 					t.Errorf("what ran was taken away: %v", r.Err)
 				}
@@ -157,9 +158,9 @@ func TestABulkWhileJobsFailRunAndAreRetriedByOthers(t *testing.T) {
 	half := b
 	half.Plan = &Plan{plan.Plan.Until, 2200}
 	half.Typed = &half.Plan.Count
-	first := must(half.Do(ctx, q))(t) // and then nobody knows how far it came
-	second := must(b.Do(ctx, q))(t)
-	third := must(b.Do(ctx, q))(t)
+	first := must.Get(half.Do(ctx, q))(t) // and then nobody knows how far it came
+	second := must.Get(b.Do(ctx, q))(t)
+	third := must.Get(b.Do(ctx, q))(t)
 	close(stop)
 	others.Wait()
 
@@ -169,7 +170,7 @@ func TestABulkWhileJobsFailRunAndAreRetriedByOthers(t *testing.T) {
 	if n := first.Done + second.Done + third.Done; n > all {
 		t.Errorf("%d were retried, of %d", n, all)
 	}
-	left := must(b.DryRun(ctx, q))(t)
+	left := must.Get(b.DryRun(ctx, q))(t)
 	for _, job := range left.Sample {
 		if !refailed[job.JID] {
 			t.Errorf("%s was left behind", job.JID)
@@ -179,7 +180,7 @@ func TestABulkWhileJobsFailRunAndAreRetriedByOthers(t *testing.T) {
 	for i := range jids {
 		jids[i] = fmt.Sprintf("q-%d", i)
 	}
-	jobs := must(q.GetMany(ctx, jids...))(t)
+	jobs := must.Get(q.GetMany(ctx, jids...))(t)
 	if len(jobs) != all-len(dropped) {
 		t.Errorf("there are %d jobs, of %d, of which %d were dropped", len(jobs), all, len(dropped))
 	}
@@ -232,19 +233,19 @@ func TestEachBulkAction(t *testing.T) {
 				put(t, q, p)
 			case "running":
 				put(t, q, p)
-				must(q.Session("w").Exchange(ctx, nil, queue.Take{Queues: []string{"q"}, Count: 1}))(t)
+				must.Get(q.Session("w").Exchange(ctx, nil, queue.Take{Queues: []string{"q"}, Count: 1}))(t)
 			default:
 				put(t, q, p)
 			}
-			plan := must(b.DryRun(ctx, q))(t)
+			plan := must.Get(b.DryRun(ctx, q))(t)
 			b.Plan, b.Typed = &plan.Plan, &plan.Count
-			done := must(b.Do(ctx, q))(t)
-			jobs := must(q.GetMany(ctx, "j"))(t)
+			done := must.Get(b.Do(ctx, q))(t)
+			jobs := must.Get(q.GetMany(ctx, "j"))(t)
 			job := append(jobs, queue.Job{})[0]
 			if plan.Count != 1 || done.Done != 1 || !tt.want(job) {
 				t.Errorf("planned %d, done %+v: %+v", plan.Count, done, job)
 			}
-			if again := must(b.DryRun(ctx, q))(t); again.Count != 0 {
+			if again := must.Get(b.DryRun(ctx, q))(t); again.Count != 0 {
 				t.Errorf("it would be done again")
 			}
 		})
@@ -283,9 +284,9 @@ func TestABulkCancelsWhatWaitsForEachOther(t *testing.T) {
 	}
 	put(t, q, tagged("child", "parent"))
 	b := Bulk{Action: "cancel", Where: Filter{Tag: "all"}}
-	plan := must(b.DryRun(ctx, q))(t)
+	plan := must.Get(b.DryRun(ctx, q))(t)
 	b.Plan, b.Typed = &plan.Plan, &plan.Count
-	if done := must(b.Do(ctx, q))(t); done.Done != 302 || len(done.Refused) > 0 {
+	if done := must.Get(b.Do(ctx, q))(t); done.Done != 302 || len(done.Refused) > 0 {
 		t.Errorf("%+v", done)
 	}
 }
@@ -295,8 +296,8 @@ func parkOne(t *testing.T, q *queue.Client, jid string, wait time.Duration) {
 	t.Helper()
 	put(t, q, queue.Put{Queue: "q", JID: jid, Klass: "K"})
 	s := q.Session("w")
-	job := must(s.Exchange(t.Context(), nil, queue.Take{Queues: []string{"q"}, Count: 1}))(t).Jobs[0]
-	must(s.Exchange(t.Context(), []queue.Settlement{{JID: jid, Queue: "q", Popped: job.Popped, Action: queue.Park, Correlation: "order-17", Delay: wait}}, queue.Take{}))(t)
+	job := must.Get(s.Exchange(t.Context(), nil, queue.Take{Queues: []string{"q"}, Count: 1}))(t).Jobs[0]
+	must.Get(s.Exchange(t.Context(), []queue.Settlement{{JID: jid, Queue: "q", Popped: job.Popped, Action: queue.Park, Correlation: "order-17", Delay: wait}}, queue.Take{}))(t)
 }
 
 // Nobody makes a parked job due: it waits for an answer, and is told of as that.
@@ -304,18 +305,18 @@ func TestABulkLeavesParkedJobs(t *testing.T) {
 	q, ctx := open(t, redistest.Shared(t)), t.Context()
 	parkOne(t, q, "parked", time.Hour)
 	put(t, q, queue.Put{Queue: "q", JID: "delayed", Klass: "K", Delay: time.Hour})
-	if found := must(Find(ctx, q, Filter{Queue: "q", State: "parked"}, Window{}))(t); len(found.Items) != 1 || found.Items[0].JID != "parked" || found.Items[0].State != "parked" {
+	if found := must.Get(Find(ctx, q, Filter{Queue: "q", State: "parked"}, Window{}))(t); len(found.Items) != 1 || found.Items[0].JID != "parked" || found.Items[0].State != "parked" {
 		t.Errorf("parked: %+v", found.Items)
 	}
 	b := Bulk{Action: "now", Where: Filter{Queue: "q", State: "scheduled"}}
-	plan := must(b.DryRun(ctx, q))(t)
+	plan := must.Get(b.DryRun(ctx, q))(t)
 	b.Plan = &plan.Plan
-	if done := must(b.Do(ctx, q))(t); plan.Count != 1 || done.Done != 1 {
+	if done := must.Get(b.Do(ctx, q))(t); plan.Count != 1 || done.Done != 1 {
 		t.Errorf("%+v, %+v", plan, done)
 	}
-	parked := must(q.Get(ctx, "parked"))(t)
-	r := must(q.Amend(ctx, []queue.Amendment{parked.Amend(queue.AmendNow)}))(t)
-	if r[0].Err == nil || must(q.Get(ctx, "parked"))(t).Row != "parked" {
+	parked := must.Get(q.Get(ctx, "parked"))(t)
+	r := must.Get(q.Amend(ctx, []queue.Amendment{parked.Amend(queue.AmendNow)}))(t)
+	if r[0].Err == nil || must.Get(q.Get(ctx, "parked"))(t).Row != "parked" {
 		t.Errorf("a parked one was made due: %v", r[0].Err)
 	}
 }
@@ -326,7 +327,7 @@ func TestAParkThatIsOverIsExtended(t *testing.T) {
 	parkOne(t, q, "j", time.Millisecond)
 	put(t, q, queue.Put{Queue: "q", JID: "delayed", Klass: "K", Delay: time.Millisecond})
 	for _, jid := range []string{"j", "delayed"} {
-		for must(q.Get(ctx, jid))(t).Row != "waiting" {
+		for must.Get(q.Get(ctx, jid))(t).Row != "waiting" {
 		}
 	}
 	for _, names := range [][]string{{"j"}, {"K", "order-17"}} {
@@ -334,7 +335,7 @@ func TestAParkThatIsOverIsExtended(t *testing.T) {
 			t.Errorf("%v: %v", names, err)
 		}
 	}
-	if row := must(q.Get(ctx, "j"))(t).Row; row != "parked" {
+	if row := must.Get(q.Get(ctx, "j"))(t).Row; row != "parked" {
 		t.Errorf("it is %s", row)
 	}
 	if _, err := ExtendParked(ctx, q, []string{"delayed"}, time.Hour); err == nil || err.Error() != "delayed: it is not parked but waiting" {

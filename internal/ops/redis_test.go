@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"oarlock/internal/must"
 	"oarlock/internal/redistest"
 	"oarlock/queue"
 )
@@ -17,29 +18,15 @@ func open(t *testing.T, server *redistest.Server) *queue.Client {
 
 func openURL(t testing.TB, url string) *queue.Client {
 	t.Helper()
-	q, err := queue.Open(t.Context(), queue.Options{URL: url, ReadTimeout: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
+	q := must.Get(queue.Open(t.Context(), queue.Options{URL: url, ReadTimeout: time.Minute}))(t)
 	t.Cleanup(func() { q.Close() })
 	return q
-}
-
-// must passes a value on if there is no error.
-func must[T any](v T, err error) func(testing.TB) T {
-	return func(t testing.TB) T {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
 }
 
 // put puts jobs.
 func put(t testing.TB, q *queue.Client, puts ...queue.Put) {
 	t.Helper()
-	results := must(q.PutAll(t.Context(), puts))(t)
+	results := must.Get(q.PutAll(t.Context(), puts))(t)
 	for _, r := range results {
 		if r.Err != nil {
 			t.Fatal(r.Err)
@@ -58,7 +45,7 @@ func fail(t testing.TB, q *queue.Client, group, message string, puts ...queue.Pu
 		for _, p := range puts {
 			queues = append(queues, p.Queue)
 		}
-		reply := must(s.Exchange(t.Context(), nil, queue.Take{Queues: sorted(queues), Count: min(left, 200)}))(t)
+		reply := must.Get(s.Exchange(t.Context(), nil, queue.Take{Queues: sorted(queues), Count: min(left, 200)}))(t)
 		var ends []queue.Settlement
 		for _, job := range reply.Jobs {
 			ends = append(ends, queue.Settlement{JID: job.JID, Queue: job.Queue, Popped: job.Popped, Action: queue.Fail, Group: group, Message: message})
@@ -66,7 +53,7 @@ func fail(t testing.TB, q *queue.Client, group, message string, puts ...queue.Pu
 		if len(ends) == 0 {
 			t.Fatalf("%d jobs do not come", left)
 		}
-		for _, r := range must(s.Exchange(t.Context(), ends, queue.Take{}))(t).Results {
+		for _, r := range must.Get(s.Exchange(t.Context(), ends, queue.Take{}))(t).Results {
 			if r.Err != nil {
 				t.Fatal(r.Err)
 			}

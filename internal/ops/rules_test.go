@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"oarlock/internal/accord"
+	"oarlock/internal/must"
 	"oarlock/internal/redistest"
 	"oarlock/internal/rules"
 	"oarlock/queue"
@@ -15,7 +16,7 @@ func TestWhoOnlyAsksHearsWhatWouldBeRefused(t *testing.T) {
 	q, ctx := open(t, redistest.Shared(t)), t.Context()
 	agree := func(file rules.File) {
 		t.Helper()
-		must(accord.Apply(ctx, q, func(d rules.Document) (rules.Document, []rules.Conflict) { return d.Agree(file, true) }))(t)
+		must.Get(accord.Apply(ctx, q, func(d rules.Document) (rules.Document, []rules.Conflict) { return d.Agree(file, true) }))(t)
 	}
 	low := rules.File{Owner: "test", Set: rules.Set{Queues: map[string]rules.Queue{"low": {Priority: "low-first"}}}}
 	other := rules.File{Owner: "test", Set: rules.Set{Queues: map[string]rules.Queue{"low": {Limit: 3}}}}
@@ -24,7 +25,7 @@ func TestWhoOnlyAsksHearsWhatWouldBeRefused(t *testing.T) {
 		t.Helper()
 		_, apply = ApplyRules(ctx, q, other, true, nil, nil)
 		_, remove = RemoveRules(ctx, q, nil, true, nil)
-		return must(DiffRules(ctx, q, other))(t), apply, remove
+		return must.Get(DiffRules(ctx, q, other))(t), apply, remove
 	}
 	if diff, apply, remove := ask(); apply != nil || remove != nil || diff.Refused != "" || diff.Same() {
 		t.Errorf("of a queue without jobs: %v; %v; %+v", apply, remove, diff)
@@ -40,7 +41,7 @@ func TestWhoOnlyAsksHearsWhatWouldBeRefused(t *testing.T) {
 			t.Errorf("who asks is told %q, who does it %q", told, done)
 		}
 	}
-	if diff := must(DiffRules(ctx, q, low))(t); diff.Refused != "" || !diff.Same() {
+	if diff := must.Get(DiffRules(ctx, q, low))(t); diff.Refused != "" || !diff.Same() {
 		t.Errorf("without a change: %+v", diff)
 	}
 }

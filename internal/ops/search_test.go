@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"oarlock/internal/must"
 	"oarlock/internal/redistest"
 	"oarlock/queue"
 )
@@ -60,19 +61,17 @@ func TestSearchFindsEverythingOfAName(t *testing.T) {
 	name := "a:b/ c\x01\u202e\n"
 	put(t, q, queue.Put{Queue: name, JID: name, Klass: "K", Tags: []string{name}})
 	fail(t, q, name, "m", queue.Put{Queue: "q", JID: "j", Klass: "K"})
-	must(q.Recur(ctx, queue.Recurring{Queue: "q", JID: name, Klass: "K", Interval: time.Hour, Offset: time.Hour}))(t)
-	must(q.Session(name).Exchange(ctx, nil, queue.Take{Queues: []string{name}, Count: 1}))(t)
-	if err := q.SetThrottle(ctx, queue.Throttle{ID: name, Maximum: 1}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(q.Recur(ctx, queue.Recurring{Queue: "q", JID: name, Klass: "K", Interval: time.Hour, Offset: time.Hour}))(t)
+	must.Get(q.Session(name).Exchange(ctx, nil, queue.Take{Queues: []string{name}, Count: 1}))(t)
+	must.Do(t, q.SetThrottle(ctx, queue.Throttle{ID: name, Maximum: 1}))
 	want := []Hit{}
 	for _, kind := range []string{"job", "recurring", "queue", "group", "tag", "worker", "throttle"} {
 		want = append(want, Hit{kind, name})
 	}
-	if r := must(Search(ctx, q, `"`+name+`"`, Window{}))(t); !slices.Equal(r.Hits, want) {
+	if r := must.Get(Search(ctx, q, `"`+name+`"`, Window{}))(t); !slices.Equal(r.Hits, want) {
 		t.Errorf("%v", r.Hits)
 	}
-	if r := must(Search(ctx, q, "nothing of that name", Window{}))(t); len(r.Hits) != 0 || r.Jobs != nil {
+	if r := must.Get(Search(ctx, q, "nothing of that name", Window{}))(t); len(r.Hits) != 0 || r.Jobs != nil {
 		t.Errorf("%+v", r)
 	}
 }
@@ -94,7 +93,7 @@ func TestFindGoesOnWhereItWas(t *testing.T) {
 			}
 			seen, lookedAt := map[string]bool{}, 0
 			for cursor := ""; ; {
-				found := must(Find(ctx, q, tt.f, Window{cursor, limit}))(t)
+				found := must.Get(Find(ctx, q, tt.f, Window{cursor, limit}))(t)
 				if len(found.Items) > limit {
 					t.Fatalf("%s: %d of at most %d", name, len(found.Items), limit)
 				}
@@ -132,12 +131,12 @@ func TestLookingWritesNothing(t *testing.T) {
 	fail(t, q, "g", "m", failures("q", 3)...)
 	put(t, q, queue.Put{Queue: "q", JID: "due", Klass: "K", Delay: time.Millisecond}, queue.Put{Queue: "q", JID: "later", Klass: "K", Delay: time.Hour},
 		queue.Put{Queue: "q", JID: "tagged", Klass: "K", Tags: []string{"red"}}, queue.Put{Queue: "q", JID: "big", Klass: "K", Data: []byte(`"` + string(make([]byte, 0)) + `"`)})
-	must(q.Recur(ctx, queue.Recurring{Queue: "q", JID: "every", Klass: "K", Interval: time.Minute}))(t)
-	must(q.Session("gone").Exchange(ctx, nil, queue.Take{Queues: []string{"q"}, Count: 1}))(t)
-	must(q.Track(ctx, "later"))(t)
+	must.Get(q.Recur(ctx, queue.Recurring{Queue: "q", JID: "every", Klass: "K", Interval: time.Minute}))(t)
+	must.Get(q.Session("gone").Exchange(ctx, nil, queue.Take{Queues: []string{"q"}, Count: 1}))(t)
+	must.Get(q.Track(ctx, "later"))(t)
 	for key, place := range map[string]float64{"ql:workers": 1, "ql:q:q-locks": 5} { // a worker long gone, a lock that ran out
-		for _, member := range must(rdb.ZRange(ctx, key, 0, -1).Result())(t) {
-			rdb.ZIncrBy(ctx, key, place-must(rdb.ZScore(ctx, key, member).Result())(t), member)
+		for _, member := range must.Get(rdb.ZRange(ctx, key, 0, -1).Result())(t) {
+			rdb.ZIncrBy(ctx, key, place-must.Get(rdb.ZScore(ctx, key, member).Result())(t), member)
 		}
 	}
 	rdb.HSet(ctx, "ql:j:later", "history", `[{"put":1,"q":"q","worker":"w","popped":2}]`)
@@ -197,8 +196,8 @@ func TestLookingWritesNothing(t *testing.T) {
 			before = after
 		}
 	}
-	writing := must(server.Client(t).Do(ctx, "ACL", "CAT", "write").StringSlice())(t)
-	stats := must(server.Client(t).Info(ctx, "commandstats").Result())(t)
+	writing := must.Get(server.Client(t).Do(ctx, "ACL", "CAT", "write").StringSlice())(t)
+	stats := must.Get(server.Client(t).Info(ctx, "commandstats").Result())(t)
 	for _, m := range regexp.MustCompile(`cmdstat_([^:]+):`).FindAllStringSubmatch(stats, -1) {
 		if slices.Contains(writing, m[1]) {
 			t.Errorf("somebody sent %s", m[1])
@@ -251,16 +250,16 @@ func TestBacklogsAreAHandCount(t *testing.T) {
 			put(t, q, queue.Put{Queue: name, JID: fmt.Sprint(name, "-w", k), Klass: "K"}, queue.Put{Queue: name, JID: fmt.Sprint(name, "-s", k), Klass: "K", Delay: time.Hour},
 				queue.Put{Queue: name, JID: fmt.Sprint(name, "-d", k), Klass: "K", Depends: []string{fmt.Sprint(name, "-s", k)}})
 		}
-		must(q.Session("w").Exchange(ctx, nil, queue.Take{Queues: []string{name}, Count: 2}))(t) // two run, and one of them stalls
-		locks := must(q.Redis().ZRange(ctx, "ql:q:"+name+"-locks", 0, 0).Result())(t)
+		must.Get(q.Session("w").Exchange(ctx, nil, queue.Take{Queues: []string{name}, Count: 2}))(t) // two run, and one of them stalls
+		locks := must.Get(q.Redis().ZRange(ctx, "ql:q:"+name+"-locks", 0, 0).Result())(t)
 		q.Redis().ZIncrBy(ctx, "ql:q:"+name+"-locks", -1000, locks[0])
-		must(Retry(ctx, q, name+"-0"))(t)
+		must.Get(Retry(ctx, q, name+"-0"))(t)
 		b := Backlog{Length: n - 2 + n + n + 1 + 1, Morgue: n - 1}
 		want.ByWorker[name] = b
 		want.Total.Length += b.Length
 		want.Total.Morgue += b.Morgue
 	}
-	got := must(backlogs(ctx, q))(t)
+	got := must.Get(backlogs(ctx, q))(t)
 	for name, b := range got.ByWorker {
 		if b.Lag < 939 || b.Lag > 960 {
 			t.Errorf("the lag of %s is %v", name, b.Lag) // the lock was to last 60 s

@@ -10,6 +10,7 @@ import (
 
 	"oarlock/internal/accord"
 	"oarlock/internal/explain"
+	"oarlock/internal/must"
 	"oarlock/internal/redistest"
 	"oarlock/internal/rules"
 	"oarlock/queue"
@@ -26,7 +27,7 @@ func TestThrottlesTellWhoWaits(t *testing.T) {
 			{Name: "erp", Rules: `{"limit":1}`, Limit: 1}, {Name: "rate", Rules: `{"rate":[1,3600,1]}`},
 		},
 	}
-	must(q.InstallRules(ctx, "", rules))(t)
+	must.Get(q.InstallRules(ctx, "", rules))(t)
 	const many = mostWaiters + 8
 	var puts []queue.Put
 	for i := range many {
@@ -37,19 +38,19 @@ func TestThrottlesTellWhoWaits(t *testing.T) {
 	defer s.Close()
 	for _, name := range []string{"orders", "fast"} {
 		for more := true; more; {
-			more = must(s.Exchange(ctx, nil, queue.Take{Queues: []string{name}, Count: 2}))(t).More
+			more = must.Get(s.Exchange(ctx, nil, queue.Take{Queues: []string{name}, Count: 2}))(t).More
 		}
 	}
 	all := map[string]Throttle{}
-	for _, th := range must(ThrottlesIn(ctx, q, Window{}))(t).Items {
+	for _, th := range must.Get(ThrottlesIn(ctx, q, Window{}))(t).Items {
 		all[th.ID] = th
 	}
 	some := map[string]ThrottleCount{}
-	for _, th := range must(ThrottlesFrom(ctx, q, Window{}))(t).Items {
+	for _, th := range must.Get(ThrottlesFrom(ctx, q, Window{}))(t).Items {
 		some[th.ID] = th
 	}
 	for id, want := range map[string]int{"erp": many - 1, "rate": 1} {
-		one := must(ShowThrottle(ctx, explain.Sources{Client: q, Host: func() string { return "" }}, id))(t)
+		one := must.Get(ShowThrottle(ctx, explain.Sources{Client: q, Host: func() string { return "" }}, id))(t)
 		if all[id].Waiting != want || one.Waiting != want || some[id].Waiters != want || len(one.Waiters) != min(want, mostWaiters) {
 			t.Errorf("for %s wait %d, %d and %d, of whom %d are named; want %d", id, all[id].Waiting, one.Waiting, some[id].Waiters, len(one.Waiters), want)
 		}
@@ -71,7 +72,7 @@ func TestAValueHasItsPart(t *testing.T) {
 		},
 		Queues: map[string]rules.Queue{"q": {Throttles: []string{"each", "shares", "lent"}}},
 	}
-	must(accord.Apply(ctx, q, func(d rules.Document) (rules.Document, []rules.Conflict) {
+	must.Get(accord.Apply(ctx, q, func(d rules.Document) (rules.Document, []rules.Conflict) {
 		return d.Agree(rules.File{Owner: "test", Set: set}, false)
 	}))(t)
 	for i := range 3 {
@@ -79,28 +80,28 @@ func TestAValueHasItsPart(t *testing.T) {
 	}
 	s := q.Session("w")
 	defer s.Close()
-	must(s.Exchange(ctx, nil, queue.Take{Queues: []string{"q"}, Count: 3}))(t)
+	must.Get(s.Exchange(ctx, nil, queue.Take{Queues: []string{"q"}, Count: 3}))(t)
 	told := func(want map[string]int) {
 		t.Helper()
 		all, some := map[string]int{}, map[string]int{}
-		for _, th := range must(ThrottlesIn(ctx, q, Window{}))(t).Items {
+		for _, th := range must.Get(ThrottlesIn(ctx, q, Window{}))(t).Items {
 			all[th.ID] = th.Maximum
 		}
-		for _, th := range must(ThrottlesFrom(ctx, q, Window{}))(t).Items {
+		for _, th := range must.Get(ThrottlesFrom(ctx, q, Window{}))(t).Items {
 			some[th.ID] = th.Maximum
 		}
 		for id, most := range want {
-			one := must(ShowThrottle(ctx, explain.Sources{Client: q, Host: func() string { return "" }}, id))(t)
+			one := must.Get(ShowThrottle(ctx, explain.Sources{Client: q, Host: func() string { return "" }}, id))(t)
 			if one.Maximum != most || all[id] != most || some[id] != most {
 				t.Errorf("%s has %d, %d and %d places, want %d", id, one.Maximum, all[id], some[id], most)
 			}
 		}
 	}
 	told(map[string]int{"each=7": 2, "shares": 10, "shares=east": 4})
-	if one := must(ShowThrottle(ctx, explain.Sources{Client: q, Host: func() string { return "" }}, "each"))(t); one.Waiting != 0 || one.BesideWords() == "" {
+	if one := must.Get(ShowThrottle(ctx, explain.Sources{Client: q, Host: func() string { return "" }}, "each"))(t); one.Waiting != 0 || one.BesideWords() == "" {
 		t.Errorf("of each wait %d%s", one.Waiting, one.BesideWords())
 	}
-	if one := must(ShowThrottle(ctx, explain.Sources{Client: q, Host: func() string { return "" }}, "lent=east"))(t); one.Maximum != 0 {
+	if one := must.Get(ShowThrottle(ctx, explain.Sources{Client: q, Host: func() string { return "" }}, "lent=east"))(t); one.Maximum != 0 {
 		t.Errorf("of what is lent a value has %d places at most", one.Maximum)
 	}
 	if _, err := ExplainRules(ctx, q, rules.Job{Queue: "q", Klass: "K", Data: []byte(`{"region":`)}, queue.Wants{}); err == nil {
@@ -109,31 +110,25 @@ func TestAValueHasItsPart(t *testing.T) {
 	lent := func(want string) {
 		t.Helper()
 		job := rules.Job{Queue: "q", Klass: "K", Data: []byte(`{"region":"east"}`)}
-		for _, place := range must(ExplainRules(ctx, q, job, queue.Wants{}))(t).Places {
+		for _, place := range must.Get(ExplainRules(ctx, q, job, queue.Wants{}))(t).Places {
 			if place.ID == "lent=east" && place.Words() != want {
 				t.Errorf("of what is lent a value has %s, want %s", place.Words(), want)
 			}
 		}
 	}
 	lent("4 places, and more that nobody else needs")
-	if err := SetThrottle(ctx, q, queue.Throttle{ID: "lent=east", Maximum: 2}, Always); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, SetThrottle(ctx, q, queue.Throttle{ID: "lent=east", Maximum: 2}, Always))
 	lent("2 places, set by hand")
 	for id, most := range map[string]int{"each=7": 1, "shares": 5} {
-		if err := SetThrottle(ctx, q, queue.Throttle{ID: id, Maximum: most}, Always); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, SetThrottle(ctx, q, queue.Throttle{ID: id, Maximum: most}, Always))
 	}
 	told(map[string]int{"each=7": 1, "shares": 5, "shares=east": 2})
-	for _, th := range must(ShowThrottle(ctx, explain.Sources{Client: q, Host: func() string { return "" }}, "each"))(t).Values {
+	for _, th := range must.Get(ShowThrottle(ctx, explain.Sources{Client: q, Host: func() string { return "" }}, "each"))(t).Values {
 		if th.Cap != 1 || th.Used != 2 || th.Waiting != 1 {
 			t.Errorf("%+v", th)
 		}
 	}
-	if err := SetThrottle(ctx, q, queue.Throttle{ID: "each=7", Maximum: 0}, Always); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, SetThrottle(ctx, q, queue.Throttle{ID: "each=7", Maximum: 0}, Always))
 	if err := RemoveThrottle(ctx, q, "each=7"); err != nil {
 		t.Error(err)
 	}
@@ -143,11 +138,11 @@ func TestAValueHasItsPart(t *testing.T) {
 // Who has given its place back since the holders were read is not said to keep it.
 func TestWhoGaveAPlaceBackDoesNotKeepIt(t *testing.T) {
 	q, ctx := open(t, redistest.Shared(t)), t.Context()
-	must(struct{}{}, q.SetThrottle(ctx, queue.Throttle{ID: "t", Maximum: 2}))(t)
+	must.Get(struct{}{}, q.SetThrottle(ctx, queue.Throttle{ID: "t", Maximum: 2}))(t)
 	put(t, q, queue.Put{Queue: "q", JID: "j", Klass: "K", Throttles: []string{"t"}})
-	must(q.Pop(ctx, "q", "w", 1))(t)
-	must(struct{}{}, q.Redis().HSet(ctx, "ql:j:j", "state", "waiting").Err())(t) // it holds its place, and nobody runs it
-	told := must(explain.Sources{Client: q, Host: func() string { return "" }}.Idle(ctx, "t", []queue.Holder{{JID: "gone", Places: 1}, {JID: "j", Places: 1}}))(t)
+	must.Get(q.Pop(ctx, "q", "w", 1))(t)
+	must.Get(struct{}{}, q.Redis().HSet(ctx, "ql:j:j", "state", "waiting").Err())(t) // it holds its place, and nobody runs it
+	told := must.Get(explain.Sources{Client: q, Host: func() string { return "" }}.Idle(ctx, "t", []queue.Holder{{JID: "gone", Places: 1}, {JID: "j", Places: 1}}))(t)
 	if len(told) != 1 || !strings.HasPrefix(told[0], "j holds it, but does not run") {
 		t.Errorf("it says %q", told)
 	}
@@ -159,17 +154,15 @@ func TestManyThrottlesAreReadTogether(t *testing.T) {
 	raw := q.Redis()
 	const many = 300
 	for i := range many {
-		if err := q.SetThrottle(ctx, queue.Throttle{ID: fmt.Sprint("t", i), Maximum: i + 1}); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, q.SetThrottle(ctx, queue.Throttle{ID: fmt.Sprint("t", i), Maximum: i + 1}))
 	}
-	must(raw.ZAdd(ctx, "ql:th:t7-locks", redis.Z{Score: 1, Member: "a"}, redis.Z{Score: 2, Member: "b"}).Result())(t)
-	must(raw.ZAdd(ctx, "ql:th:t7-pending", redis.Z{Score: 1, Member: "c"}).Result())(t)
-	must(raw.Set(ctx, "ql:th:t8-pending", "x", 0).Result())(t)
+	must.Get(raw.ZAdd(ctx, "ql:th:t7-locks", redis.Z{Score: 1, Member: "a"}, redis.Z{Score: 2, Member: "b"}).Result())(t)
+	must.Get(raw.ZAdd(ctx, "ql:th:t7-pending", redis.Z{Score: 1, Member: "c"}).Result())(t)
+	must.Get(raw.Set(ctx, "ql:th:t8-pending", "x", 0).Result())(t)
 	reads := func() int {
-		_, text, _ := strings.Cut(must(raw.Info(ctx, "stats").Result())(t), "total_reads_processed:")
+		_, text, _ := strings.Cut(must.Get(raw.Info(ctx, "stats").Result())(t), "total_reads_processed:")
 		text, _, _ = strings.Cut(text, "\r\n")
-		return must(strconv.Atoi(text))(t)
+		return must.Get(strconv.Atoi(text))(t)
 	}
 	before := reads()
 	found, _, err := Throttles(ctx, q, true)
@@ -196,11 +189,11 @@ func TestARateSaysWhenTheNextStarts(t *testing.T) {
 		Throttles: map[string]rules.Throttle{"api": {Rate: "1/1h"}, "slides": {Rate: "1/1h", Sliding: true}},
 		Queues:    map[string]rules.Queue{"q": {Throttles: []string{"api", "slides"}}},
 	}
-	must(accord.Apply(ctx, q, func(d rules.Document) (rules.Document, []rules.Conflict) {
+	must.Get(accord.Apply(ctx, q, func(d rules.Document) (rules.Document, []rules.Conflict) {
 		return d.Agree(rules.File{Owner: "test", Set: set}, false)
 	}))(t)
 	told := func() (words [2]string) {
-		for i, place := range must(ExplainRules(ctx, q, rules.Job{Queue: "q", Klass: "K"}, queue.Wants{}))(t).Places {
+		for i, place := range must.Get(ExplainRules(ctx, q, rules.Job{Queue: "q", Klass: "K"}, queue.Wants{}))(t).Places {
 			words[i] = place.Words()
 		}
 		return words
@@ -211,7 +204,7 @@ func TestARateSaysWhenTheNextStarts(t *testing.T) {
 	put(t, q, queue.Put{Queue: "q", JID: "j", Klass: "K"})
 	s := q.Session("w")
 	defer s.Close()
-	must(s.Exchange(ctx, nil, queue.Take{Queues: []string{"q"}, Count: 1}))(t)
+	must.Get(s.Exchange(ctx, nil, queue.Take{Queues: []string{"q"}, Count: 1}))(t)
 	for _, got := range told() {
 		if !strings.HasPrefix(got, "1 start in 1h, the next in 59m") && !strings.HasPrefix(got, "1 start in 1h, the next in 1h") {
 			t.Errorf("when it has started is told %q", got)
@@ -222,7 +215,7 @@ func TestARateSaysWhenTheNextStarts(t *testing.T) {
 // TestAQueuesOwnThrottleTellsWhoWasNotAsked: what came into a queue waits for its limit as soon as a take looks at it, and not before.
 func TestAQueuesOwnThrottleTellsWhoWasNotAsked(t *testing.T) {
 	q, ctx := open(t, redistest.Shared(t)), t.Context()
-	must(q.InstallRules(ctx, "", queue.NewRules{Doc: "{}", Queues: []queue.RuledQueue{{Queue: "lim", Rules: `{"limited":true}`, Limit: 1}}}))(t)
+	must.Get(q.InstallRules(ctx, "", queue.NewRules{Doc: "{}", Queues: []queue.RuledQueue{{Queue: "lim", Rules: `{"limited":true}`, Limit: 1}}}))(t)
 	var puts []queue.Put
 	for i := range 3 {
 		puts = append(puts, queue.Put{Queue: "lim", JID: fmt.Sprint("l", i), Klass: "K"})
@@ -230,7 +223,7 @@ func TestAQueuesOwnThrottleTellsWhoWasNotAsked(t *testing.T) {
 	put(t, q, puts...)
 	want := func(used, waiting, unasked int) {
 		t.Helper()
-		one := must(ShowThrottle(ctx, explain.Sources{Client: q, Host: func() string { return "" }}, "ql:q:lim"))(t)
+		one := must.Get(ShowThrottle(ctx, explain.Sources{Client: q, Host: func() string { return "" }}, "ql:q:lim"))(t)
 		if one.Used != used || one.Waiting != waiting || one.Unasked != unasked {
 			t.Errorf("%d run, %d wait and %d were not asked; want %d, %d and %d", one.Used, one.Waiting, one.Unasked, used, waiting, unasked)
 		}
@@ -239,7 +232,7 @@ func TestAQueuesOwnThrottleTellsWhoWasNotAsked(t *testing.T) {
 	s := q.Session("w")
 	defer s.Close()
 	for more := true; more; {
-		more = must(s.Exchange(ctx, nil, queue.Take{Queues: []string{"lim"}, Count: 2}))(t).More
+		more = must.Get(s.Exchange(ctx, nil, queue.Take{Queues: []string{"lim"}, Count: 2}))(t).More
 	}
 	want(1, 2, 0)
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"oarlock/internal/must"
 	"oarlock/internal/rules"
 	"oarlock/queue"
 )
@@ -16,8 +17,8 @@ func TestAWindowSaysWhenNothingStarts(t *testing.T) {
 		"05:50:00": "night (22:00-06:00, UTC) is open; it shuts Sat 2026-11-28 06:00:00 UTC, and before that nothing starts any more",
 		"06:00:00": "night (22:00-06:00, UTC) is shut; it opens Sat 2026-11-28 22:00:00 UTC",
 	} {
-		at := must(time.Parse(time.DateTime, "2026-11-28 "+clock))(t)
-		if got := must(nextWindow("night", set, at))(t).Words(); got != want {
+		at := must.Get(time.Parse(time.DateTime, "2026-11-28 "+clock))(t)
+		if got := must.Get(nextWindow("night", set, at))(t).Words(); got != want {
 			t.Errorf("at %s: %s\nwant %s", clock, got, want)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"oarlock/internal/must"
 	"oarlock/runner"
 )
 
@@ -101,10 +102,7 @@ func TestAllAttemptsOfAJobAreKept(t *testing.T) {
 
 func onDisk(t *testing.T, dir string) (files int, bytes int64) {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := must.Get(os.ReadDir(dir))(t)
 	for _, e := range entries {
 		info, _ := e.Info()
 		bytes += info.Size()
@@ -121,9 +119,7 @@ func TestTheOldestGoFirst(t *testing.T) {
 		t.Helper()
 		e := printedBy(jid, 1, text)
 		p := e.printed()
-		if err := s.add(&p); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, s.add(&p))
 	}
 	for i := range MaxJobs + 20 {
 		add(s, fmt.Sprint("job", i), "x")
@@ -177,9 +173,7 @@ func TestFilesThatCannotBeWritten(t *testing.T) {
 		dir := t.TempDir()
 		s, stop := running(t, dir)
 		fifo := filepath.Join(dir, "output") // reading it as a directory fails; opening one of its files, too
-		if err := unix.Mkfifo(fifo, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, unix.Mkfifo(fifo, 0o600))
 		for i := range 5000 {
 			s.Keep(printedBy(fmt.Sprint(i), 1, "x"))
 		}
@@ -238,9 +232,7 @@ func TestAFullDisk(t *testing.T) {
 	var log bytes.Buffer
 	s := New(dir, slog.New(slog.NewTextHandler(&log, nil)))
 	fill := filepath.Join(dir, "fill")
-	if err := os.WriteFile(fill, make([]byte, 200<<10), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(fill, make([]byte, 200<<10), 0o600))
 	for i := range 10 {
 		e := printedBy(fmt.Sprint(i), 1, strings.Repeat("x", 20<<10))
 		s.keep(&e)

@@ -15,6 +15,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"oarlock/internal/must"
 	"oarlock/internal/redistest"
 	"oarlock/queue"
 	"oarlock/supervisor"
@@ -24,10 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func open(t *testing.T, server *redistest.Server) *queue.Client {
 	t.Helper()
-	client, err := queue.Open(t.Context(), queue.Options{URL: server.URL, ReadTimeout: 30 * time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := must.Get(queue.Open(t.Context(), queue.Options{URL: server.URL, ReadTimeout: 30 * time.Second}))(t)
 	t.Cleanup(func() { client.Close() })
 	return client
 }
@@ -66,10 +64,7 @@ func speak(t *testing.T, client *queue.Client, v *Voice) (stop func()) {
 func awaitHearers(t *testing.T, client *queue.Client, n int) {
 	t.Helper()
 	for tick := time.Tick(time.Millisecond); ; <-tick {
-		counts, err := client.Redis().PubSubNumSub(t.Context(), "ql:oarlock:ask").Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		counts := must.Get(client.Redis().PubSubNumSub(t.Context(), "ql:oarlock:ask").Result())(t)
 		if counts["ql:oarlock:ask"] == int64(n) {
 			return
 		}
@@ -95,10 +90,7 @@ func mute(t *testing.T, client *queue.Client, answer func(id string)) {
 func called(t *testing.T, c *Caller, is func(Roll) bool) Roll {
 	t.Helper()
 	for ends := time.Now().Add(time.Minute); ; c.began(-kept) {
-		roll, err := c.Call(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		roll := must.Get(c.Call(t.Context()))(t)
 		if is(roll) || time.Now().After(ends) {
 			return roll
 		}
@@ -208,10 +200,7 @@ func TestHostileAnswersAreCountedAndBounded(t *testing.T) {
 		to.Close()
 		return b.Bytes()
 	}
-	good, err := pack(Answer{Host: "h", Status: supervisor.Snapshot{Name: "v\n\x1b[31m\u202e", PID: -1}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	good := must.Get(pack(Answer{Host: "h", Status: supervisor.Snapshot{Name: "v\n\x1b[31m\u202e", PID: -1}}))(t)
 	answers := [][]byte{nil, []byte("{}"), good[:len(good)-9], bomb(10), bomb(maxUnpacked + 1), good, good}
 	forger := open(t, server)
 	mute(t, forger, func(id string) {
@@ -260,9 +249,7 @@ func TestAFloodOfQuestions(t *testing.T) {
 	looks, began := 0, time.Now()
 	v := &Voice{Snapshot: func() supervisor.Snapshot { looks++; return supervisor.Snapshot{} }}
 	for range 100 {
-		if _, err := v.answer(question{Ask: askStatus}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(v.answer(question{Ask: askStatus}))(t)
 	}
 	if most := 1 + int(5*time.Since(began).Seconds()) + 1; looks > most {
 		t.Errorf("looked %d times, want %d at most", looks, most)
@@ -332,10 +319,7 @@ func TestTail(t *testing.T) {
 }
 
 func FuzzAnswersAndQuestions(f *testing.F) {
-	good, err := pack(Answer{Status: shot("web", 2)})
-	if err != nil {
-		f.Fatal(err)
-	}
+	good := must.Get(pack(Answer{Status: shot("web", 2)}))(f)
 	f.Add(good)
 	f.Add([]byte(`{"v":1,"id":"a","ask":"status"}`))
 	f.Fuzz(func(t *testing.T, text []byte) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"oarlock/internal/hub"
+	"oarlock/internal/must"
 	"oarlock/internal/redistest"
 	"oarlock/queue"
 	"oarlock/supervisor"
@@ -116,26 +117,17 @@ func TestWhatTheServiceManagerIsTold(t *testing.T) {
 // TestDepthsCountAllThatWait: whoever stands behind another of its key, or waits for a throttle, waits, though it is not ready.
 func TestDepthsCountAllThatWait(t *testing.T) {
 	ctx := t.Context()
-	q, err := queue.Open(ctx, queue.Options{URL: redistest.Start(t).URL})
-	if err != nil {
-		t.Fatal(err)
-	}
+	q := must.Get(queue.Open(ctx, queue.Options{URL: redistest.Start(t).URL}))(t)
 	defer q.Close()
-	if err := q.SetThrottle(ctx, queue.Throttle{ID: "one", Maximum: 1}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, q.SetThrottle(ctx, queue.Throttle{ID: "one", Maximum: 1}))
 	for _, p := range []queue.Put{
 		{JID: "a", Throttles: []string{"one"}}, {JID: "b", Throttles: []string{"one"}}, {JID: "k1", Key: "k"}, {JID: "k2", Key: "k"}, {JID: "k3", Key: "k"}, {JID: "later", Delay: time.Hour},
 	} {
 		p.Queue, p.Klass = "q", "K"
-		if _, err := q.Put(ctx, p); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(q.Put(ctx, p))(t)
 	}
 	for range 2 { // b, which is met between the two, must wait for its throttle
-		if _, err := q.Pop(ctx, "q", "w", 2); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(q.Pop(ctx, "q", "w", 2))(t)
 	}
 	told, err := askDepths(q)(ctx, []string{"q"})
 	if d := told["q"]; err != nil || d.ready != 0 || d.waiting != 3 || d.running != 2 || d.scheduled != 1 {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"oarlock/internal/health"
+	"oarlock/internal/must"
 	"oarlock/internal/redistest"
 	"oarlock/queue"
 	"oarlock/runner"
@@ -26,16 +27,10 @@ func TestMain(m *testing.M) {
 // supervised is a service whose supervisor runs, with a pool for the queue q, and tells onEvent what happens.
 func supervised(t *testing.T, onEvent func(supervisor.Event)) (*Service, *queue.Client) {
 	t.Helper()
-	client, err := queue.Open(t.Context(), queue.Options{URL: redistest.Start(t).URL})
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := must.Get(queue.Open(t.Context(), queue.Options{URL: redistest.Start(t).URL}))(t)
 	t.Cleanup(func() { client.Close() })
 	dir := t.TempDir()
-	host, err := runner.NewHost(runner.HostOptions{PrivateRoot: filepath.Join(dir, "private")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	host := must.Get(runner.NewHost(runner.HostOptions{PrivateRoot: filepath.Join(dir, "private")}))(t)
 	t.Cleanup(func() { host.Close() })
 	s := watched(t)
 	s.sup = supervisor.New(supervisor.Config{
@@ -85,9 +80,7 @@ func TestHealthOfALoopThatStandsStill(t *testing.T) {
 		until(code, ready, func(w http.ResponseWriter, r *http.Request) { h.Ready(w, r, false) })
 	}
 	says(http.StatusOK, "alive", "ready")
-	if _, err := client.Put(t.Context(), queue.Put{Queue: "q", Klass: "K"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(client.Put(t.Context(), queue.Put{Queue: "q", Klass: "K"}))(t)
 	<-stands
 	says(http.StatusServiceUnavailable, "stuck", "stuck")
 	if shot := s.sup.Snapshot(); len(shot.Pools) != 0 || len(shot.Stuck) != 1 || shot.Stuck[0] != "p" || !shot.Ready {

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strconv"
 	"testing"
+
+	"oarlock/internal/must"
 )
 
 func TestWhatStartingNeededIsForgotten(t *testing.T) {
@@ -18,14 +20,8 @@ func TestWhatStartingNeededIsForgotten(t *testing.T) {
 
 // residentOfFiles returns how much of files we have mapped and resident, in KiB.
 func residentOfFiles(t *testing.T) int {
-	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		t.Fatal(err)
-	}
-	n, err := strconv.Atoi(string(regexp.MustCompile(`RssFile:\s+(\d+)`).FindSubmatch(status)[1]))
-	if err != nil {
-		t.Fatal(err)
-	}
+	status := must.Get(os.ReadFile("/proc/self/status"))(t)
+	n := must.Get(strconv.Atoi(string(regexp.MustCompile(`RssFile:\s+(\d+)`).FindSubmatch(status)[1])))(t)
 	return n
 }
 

@@ -10,19 +10,15 @@ import (
 	"testing"
 
 	"oarlock/internal/config"
+	"oarlock/internal/must"
 )
 
 // printUnit is what unit prints for a configuration that lies at path.
 func printUnit(t *testing.T, cfg config.Config, program, path, user string) string {
 	t.Helper()
-	unit, err := UnitFor(cfg, program, path, user)
-	if err != nil {
-		t.Fatal(err)
-	}
+	unit := must.Get(UnitFor(cfg, program, path, user))(t)
 	var printed strings.Builder
-	if err := unit.Print(&printed); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, unit.Print(&printed))
 	return printed.String()
 }
 
@@ -37,10 +33,7 @@ func onePool(change func(*config.Config, *config.Pool)) config.Config {
 
 // What unit prints for the defaults is what the packages install.
 func TestUnitIsThePackagedOne(t *testing.T) {
-	packaged, err := os.ReadFile("../../packaging/systemd/oarlock.service")
-	if err != nil {
-		t.Fatal(err)
-	}
+	packaged := must.Get(os.ReadFile("../../packaging/systemd/oarlock.service"))(t)
 	printed := printUnit(t, onePool(func(*config.Config, *config.Pool) {}), "/usr/bin/oarlock", "/etc/oarlock/config.toml", "oarlock")
 	top, got, _ := strings.Cut(printed, "[Unit]")
 	_, want, _ := strings.Cut(string(packaged), "[Unit]")
@@ -223,18 +216,12 @@ func TestSystemdTakesTheUnit(t *testing.T) {
 		},
 	} {
 		dir := filepath.Join(t.TempDir(), `50%h of $HOME; é`)
-		if err := os.Mkdir(dir, 0o755); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Mkdir(dir, 0o755))
 		program := filepath.Join(dir, "oar lock")
-		if err := os.Symlink("/bin/true", program); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.Symlink("/bin/true", program))
 		unit := filepath.Join(t.TempDir(), "oarlock.service")
 		text := printUnit(t, onePool(change), program, filepath.Join(dir, `"it's" c.toml`), "daemon")
-		if err := os.WriteFile(unit, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(unit, []byte(text), 0o600))
 		out, err := exec.Command("systemd-analyze", "verify", "--man=no", unit).CombinedOutput()
 		if err != nil || len(out) > 0 {
 			t.Errorf("%s: %v\n%s\n%s", name, err, out, text)

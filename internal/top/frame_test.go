@@ -17,6 +17,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 	"charm.land/lipgloss/v2"
 
+	"oarlock/internal/must"
 	"oarlock/internal/ops"
 	"oarlock/internal/rollcall"
 	"oarlock/internal/screentest"
@@ -280,9 +281,7 @@ func TestFrames(t *testing.T) {
 			got := sit(t, tt.source, tt.width, tt.height).press(tt.keys...).plain() + "\n"
 			file := filepath.Join("testdata", tt.name+".txt")
 			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, os.WriteFile(file, []byte(got), 0o644))
 			}
 			want, err := os.ReadFile(file)
 			if err != nil || got != string(want) {
@@ -437,10 +436,7 @@ func TestHostileTextsPlayNoTerminal(t *testing.T) {
 			}
 		}
 	}
-	frame, err := Once(t.Context(), Options{Source: source}, 120)
-	if err != nil {
-		t.Fatal(err)
-	}
+	frame := must.Get(Once(t.Context(), Options{Source: source}, 120))(t)
 	screentest.Clean(t, "one frame", frame)
 	long := strings.Repeat("e"+strings.Repeat("\u0301", 1000), 64)
 	if got := shown(long, 10); lipgloss.Width(got) > 10 || len(got) > 200 {

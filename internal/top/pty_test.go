@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 	"golang.org/x/sys/unix"
 
+	"oarlock/internal/must"
 	"oarlock/internal/service"
 )
 
@@ -75,21 +76,14 @@ func startOn(t *testing.T, kind string, env ...string) *terminal {
 		t.Fatal(err)
 	}
 	term := &terminal{t: t, pty: ptmx, tty: tty, done: make(chan struct{}), more: make(chan struct{}, 1)}
-	if err := pty.Setsize(ptmx, &pty.Winsize{Rows: 24, Cols: 80}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, pty.Setsize(ptmx, &pty.Winsize{Rows: 24, Cols: 80}))
 	term.before = term.termios()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := must.Get(os.Executable())(t)
 	term.cmd = exec.Command(self)
 	term.cmd.Env = append([]string{asProgram + "=" + kind, "TERM=xterm-256color"}, env...)
 	term.cmd.Stdin, term.cmd.Stdout, term.cmd.Stderr = tty, tty, tty
 	term.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
-	if err := term.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, term.cmd.Start())
 	go func() { // ends when the terminal is closed, which the cleanup waits for
 		defer close(term.done)
 		buffer := make([]byte, 4096)
@@ -119,10 +113,7 @@ func startOn(t *testing.T, kind string, env ...string) *terminal {
 
 func (term *terminal) termios() *unix.Termios {
 	term.t.Helper()
-	state, err := unix.IoctlGetTermios(int(term.tty.Fd()), unix.TCGETS)
-	if err != nil {
-		term.t.Fatal(err)
-	}
+	state := must.Get(unix.IoctlGetTermios(int(term.tty.Fd()), unix.TCGETS))(term.t)
 	return state
 }
 
@@ -148,9 +139,7 @@ func (term *terminal) await(from int, words string) {
 func (term *terminal) press(keys string) (from int) {
 	term.t.Helper()
 	from = len(term.text())
-	if _, err := io.WriteString(term.pty, keys); err != nil {
-		term.t.Fatal(err)
-	}
+	must.Get(io.WriteString(term.pty, keys))(term.t)
 	return from
 }
 
@@ -190,9 +179,7 @@ func TestTheTerminalIsGivenBack(t *testing.T) {
 			from := term.press("2")
 			term.await(from, "WAITING")
 			from = len(term.text())
-			if err := pty.Setsize(term.pty, &pty.Winsize{Rows: 40, Cols: 140}); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, pty.Setsize(term.pty, &pty.Winsize{Rows: 40, Cols: 140}))
 			term.await(from, "mail")
 			from = term.press("p")
 			term.await(from, "Pause")

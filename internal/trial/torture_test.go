@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"oarlock/internal/config"
+	"oarlock/internal/must"
 	"oarlock/runner"
 )
 
@@ -51,15 +52,12 @@ func newTrial(t *testing.T, dir string, mode runner.Mode, data string, command .
 // broken runs a trial and lists the obligatory rules that are broken.
 func broken(t *testing.T, trial *Trial) (rules []string) {
 	t.Helper()
-	good, err := trial.Torture(context.Background(), func(f Finding) {
+	good := must.Get(trial.Torture(context.Background(), func(f Finding) {
 		t.Logf("%+v", f)
 		if f.Must && !f.Kept && !f.Left {
 			rules = append(rules, f.Rule)
 		}
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))(t)
 	if good != (len(rules) == 0) {
 		t.Errorf("it is good: %v, with broken rules %q", good, rules)
 	}
@@ -145,22 +143,14 @@ func TestExamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	secrets := filepath.Join(t.TempDir(), "secrets")
-	if err := os.WriteFile(secrets, []byte(strings.Repeat("5e", 32)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(secrets, []byte(strings.Repeat("5e", 32)), 0o600))
 	t.Setenv("SECRETS", secrets) // of the payment
 	for _, file := range files {
-		cfg, err := config.Load(config.Options{Path: file})
-		if err != nil {
-			t.Fatal(err)
-		}
+		cfg := must.Get(config.Load(config.Options{Path: file}))(t)
 		for name, pool := range cfg.Pools {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				dir, err := filepath.Abs(filepath.Dir(file))
-				if err != nil {
-					t.Fatal(err)
-				}
+				dir := must.Get(filepath.Abs(filepath.Dir(file)))(t)
 				mode, wrongMode := runner.ParseMode(pool.Mode)
 				klass, data := "", string(text)
 				switch name {
@@ -174,9 +164,7 @@ func TestExamples(t *testing.T) {
 				var wrongInput, wrongStatus error
 				trial.Spec.Input, wrongInput = runner.ParseInput(pool.Input)
 				trial.Spec.Status, wrongStatus = runner.ParseStatusFrom(pool.Status)
-				if err := errors.Join(wrongMode, wrongInput, wrongStatus); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, errors.Join(wrongMode, wrongInput, wrongStatus))
 				trial.Spec.Env = append(trial.Spec.Env, "LETTERS="+t.TempDir(), "ASKED="+t.TempDir(), // of the scripts in wrap, the payment
 					"PARCELS="+filepath.Join(t.TempDir(), "parcels")) // and the orders
 				if rules := broken(t, trial); len(rules) > 0 {
