@@ -118,7 +118,17 @@ func put(c *cli.Context) error {
 		case done.Existed:
 			screen.Printf(c.App.ErrWriter, "It exists and is %s: it was left alone.\n", done.State)
 		}
-	}), err)
+	}), err, sayUnserved(c, client, done.Queue))
+}
+
+// sayUnserved tells, of queues into which jobs were put, which no supervisor works. It never fails.
+func sayUnserved(c *cli.Context, client *queue.Client, names ...string) error {
+	for _, name := range names {
+		if text := ops.Unserved(c.Context, client, name); text != "" {
+			screen.PrintLine(c.App.ErrWriter, text)
+		}
+	}
+	return nil
 }
 
 // wantsFlags are what a job says itself of what it needs to run.
@@ -244,6 +254,9 @@ func putFile(c *cli.Context, name string, like queue.Put) error {
 	bar.Done()
 	if err := answer(c, fed, func(w io.Writer) { show.Fed(w, fed) }); err != nil {
 		return err
+	}
+	if !feed.Whole {
+		_ = sayUnserved(c, client, like.Queue)
 	}
 	switch {
 	case fed.Refused > 0:

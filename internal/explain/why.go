@@ -523,8 +523,7 @@ func (w *why) atMost(ctx context.Context, counts queue.QueueCounts) error {
 func (w *why) listeners(ctx context.Context) error {
 	shot, err := w.Supervisor(ctx)
 	if err != nil {
-		w.because("Whether anybody listens to %s cannot be seen from here: %s.", w.job.Queue, strings.NewReplacer("\n  ", "; ", "\n", "; ").Replace(err.Error()))
-		w.is(Unseen)
+		w.elsewhere(ctx, err)
 		return nil
 	}
 	listens := false
@@ -541,7 +540,15 @@ func (w *why) listeners(ctx context.Context) error {
 		w.because("Whether a pool here listens to %s cannot be told: %s.", w.job.Queue, supervisor.StuckWords(strings.Join(shot.Stuck, ", ")))
 		w.is(Unseen)
 	default:
-		w.because("No pool of the supervisor here (pid %d) listens to %s: unless one of another host does, name it in the queues of a pool.", shot.PID, w.job.Queue)
+		here := fmt.Sprintf("No pool of the supervisor here (pid %d) listens to %s", shot.PID, w.job.Queue)
+		switch served, err := w.q.Served(ctx, w.job.Queue); {
+		case err == nil && served.Seen > 0:
+			w.because("%s; %s.", here, elsewhereWords(served, w.q.Now()))
+		case err == nil && served.Nobody():
+			w.because("%s, and no other supervisor does: name it in the queues of a pool.", here)
+		default:
+			w.because("%s: unless one of another host does, name it in the queues of a pool.", here)
+		}
 		w.is(NoListener)
 	}
 	if shot.Short != "" && w.job.State != "running" {
@@ -553,6 +560,31 @@ func (w *why) listeners(ctx context.Context) error {
 		w.is(RedisTrouble)
 	}
 	return nil
+}
+
+// elsewhere tells of listeners where no supervisor of this machine can be asked, for err.
+func (w *why) elsewhere(ctx context.Context, err error) {
+	served, unknown := w.q.Served(ctx, w.job.Queue)
+	first, others, _ := strings.Cut(err.Error(), "\n")
+	switch {
+	case unknown == nil && served.Nobody():
+		w.because("No supervisor works queue %s: name it in the queues of a pool.", screen.InShell(w.job.Queue))
+		w.is(NoListener)
+		return
+	case unknown == nil && served.Seen > 0:
+		w.because("What works %s cannot be seen from here (%s); %s.", w.job.Queue, first, elsewhereWords(served, w.q.Now()))
+	default:
+		w.because("Whether anybody listens to %s cannot be seen from here: %s.", w.job.Queue, first)
+	}
+	if others != "" {
+		w.because("Other supervisors run on this host: `oarlock status` names them, and --pid chooses one.")
+	}
+	w.is(Unseen)
+}
+
+// elsewhereWords say that some supervisor works a queue, and how to see it.
+func elsewhereWords(served queue.Served, now float64) string {
+	return fmt.Sprintf("a supervisor works it (it said so %s ago), and `oarlock status --all` shows which", screen.Ago(served.Seen, now))
 }
 
 // childText names the child of a slot; one that has yet to start has no pid.

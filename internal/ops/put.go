@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"oarlock/internal/putline"
+	"oarlock/internal/screen"
 	"oarlock/queue"
 )
 
@@ -144,6 +146,17 @@ func checkMerge(p queue.Put) error {
 		return &Wrong{"merge", "and a jid exclude each other: what merges makes no job"}
 	}
 	return nil
+}
+
+// Unserved says that no supervisor works a queue, with the nearest name that one works; "" if one does, if a
+// worker of another kind took from it lately, or if that cannot be told.
+func Unserved(ctx context.Context, q *queue.Client, name string) string {
+	served, err := q.Served(ctx, name)
+	if err != nil || !served.Nobody() {
+		return ""
+	}
+	names := slices.DeleteFunc(served.Known, queue.IsGlob)
+	return fmt.Sprintf("No supervisor works queue %s%s", screen.InShell(name), cmp.Or(Nearest(name, names), "."))
 }
 
 // CheckJSON says where text stops being JSON.

@@ -260,6 +260,7 @@ func (s *Service) parts(cfg config.Config, client *queue.Client, stateDir string
 		s.fullness.run,
 		func(ctx context.Context) error { return s.keepHooks(ctx, client) },
 		func(ctx context.Context) error { return s.keepOrder(ctx, client) },
+		func(ctx context.Context) error { return s.noteServed(ctx, client) },
 		func(ctx context.Context) error { return sweepStats(ctx, client, s.sup.AwaitRedis, s.log) },
 		func(ctx context.Context) error { return s.announce(ctx, client) },
 		func(ctx context.Context) error { systemd.Watchdog(ctx, s.alive); return nil },

@@ -102,6 +102,9 @@ func (a *App) head(c *Call, p *pages.Page) *worry {
 		p.Scope = "this supervisor"
 	}
 	a.warn(w)
+	if counted, now, err := a.counted(c.R.Context()); err == nil {
+		w.queues(counted, now, a.book().Link)
+	}
 	p.Headline = w.headline()
 	return w
 }
@@ -166,8 +169,6 @@ func (a *App) overviewPage(c *Call, p *pages.Page) error {
 	if err != nil {
 		return err
 	}
-	w.queues(all, now, a.book().Link)
-	p.Headline = w.headline()
 	groups, err := ops.Failures(c.R.Context(), a.o.Redis, ops.Window{Limit: overviewGroups})
 	if err != nil {
 		return err
