@@ -105,7 +105,7 @@ func (c *Cron) Check() error {
 	case c.Overlap != "" && !slices.Contains(OverlapPolicies, string(c.Overlap)):
 		return fmt.Errorf("overlap is %q; it may be %s", c.Overlap, strings.Join(OverlapPolicies, ", "))
 	case c.Data != nil:
-		return wire.CheckJSON(c.Data)
+		return wire.CheckEntry(c.Data)
 	}
 	return nil
 }

@@ -333,7 +333,7 @@ func (p *Put) check() error {
 	if err := checkLength(len(p.Data)); err != nil || p.Data == nil {
 		return err
 	}
-	return wire.CheckJSON(p.Data)
+	return wire.CheckEntry(p.Data)
 }
 
 // maxKey is how long a key may be, in bytes.

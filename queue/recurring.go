@@ -47,7 +47,7 @@ func (c *Client) Recur(ctx context.Context, r Recurring) (jid string, err error)
 	if r.Data == nil {
 		r.Data = []byte("{}")
 	}
-	if err := wire.CheckJSON(r.Data); err != nil {
+	if err := wire.CheckEntry(r.Data); err != nil {
 		return "", &ScriptError{Command: "recur", Message: err.Error()}
 	}
 	options := []any{"priority", wire.Number(r.Priority), "retries", r.Retries, "backlog", r.Backlog, "tags", wire.JSONList(r.Tags)}
@@ -118,8 +118,8 @@ func (c *Client) UpdateRecurring(ctx context.Context, jid string, change Recurri
 		args = append(args, "klass", *change.Klass)
 	}
 	if change.Data != nil {
-		if !json.Valid(change.Data) {
-			return &ScriptError{Command: "recur.update", Message: "the data is not JSON"}
+		if err := wire.CheckEntry(change.Data); err != nil {
+			return &ScriptError{Command: "recur.update", Message: err.Error()}
 		}
 		args = append(args, "data", change.Data)
 	}

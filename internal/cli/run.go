@@ -41,6 +41,8 @@ func (p Program) runCommand() *cli.Command {
 			if !until.set && (c.Bool("fail-on-failed") || c.Bool("json")) {
 				return misused("--fail-on-failed and --json go with --until-empty")
 			}
+			signals := service.CatchSignals(false) // from here on there is somebody who leaves in order
+			defer signals.Release()
 			reread := func() (config.Config, error) { return reload(c, config.Options{}) }
 			cfg, err := reread()
 			if err == nil {
@@ -50,10 +52,10 @@ func (p Program) runCommand() *cli.Command {
 				return err
 			}
 			if cfg.Redis.URL != "embedded" {
-				return p.serve(c, cfg, nil, reread)
+				return p.serve(c, cfg, signals, nil, reread)
 			}
 			return withEmbedded(c.Context, c.App.ErrWriter, "", func(_ context.Context, server *embedded.Server) error {
-				return p.serve(c, at(cfg, server), server, func() (config.Config, error) {
+				return p.serve(c, at(cfg, server), signals, server, func() (config.Config, error) {
 					cfg, err := reread()
 					return at(cfg, server), err
 				})
@@ -63,8 +65,8 @@ func (p Program) runCommand() *cli.Command {
 }
 
 // serve runs a service with the configuration cfg until it is told to leave. own is its Redis, or nil.
-func (p Program) serve(c *cli.Context, cfg config.Config, own *embedded.Server, reread func() (config.Config, error)) error {
-	o := service.Options{Log: logging.New(c.App.ErrWriter, cfg.Log.Format, cfg.Log.Level), Reread: reread, Version: p.version()}
+func (p Program) serve(c *cli.Context, cfg config.Config, signals *service.Signals, own *embedded.Server, reread func() (config.Config, error)) error {
+	o := service.Options{Log: logging.New(c.App.ErrWriter, cfg.Log.Format, cfg.Log.Level), Reread: reread, Version: p.version(), Signals: signals}
 	if own != nil {
 		o.OwnRedis = own.URL()
 	}

@@ -230,7 +230,7 @@ func (d *decoder) recurring(at, name string, r Recurring) {
 	if strings.TrimSpace(r.Klass) == "" {
 		d.bad(at+".klass", "is empty")
 	}
-	if !json.Valid([]byte(r.Data)) {
+	if !json.Valid([]byte(r.Data)) || !utf8.ValidString(r.Data) {
 		d.bad(at+".data", `is no JSON; write it as text, such as data = '{"full": true}'`)
 	}
 	if len(r.Data) > maxData {

@@ -159,8 +159,15 @@ func Unserved(ctx context.Context, q *queue.Client, name string) string {
 	return fmt.Sprintf("No supervisor works queue %s%s", screen.InShell(name), cmp.Or(Nearest(name, names), "."))
 }
 
-// CheckJSON says where text stops being JSON.
+// CheckJSON says where text stops being JSON, which is UTF-8.
 func CheckJSON(text []byte) error {
+	if !utf8.Valid(text) {
+		at := 0
+		for r, size := utf8.DecodeRune(text); r != utf8.RuneError || size != 1; r, size = utf8.DecodeRune(text[at:]) {
+			at += size
+		}
+		return fmt.Errorf("it is not UTF-8 from byte %d on", at)
+	}
 	var any json.RawMessage
 	return json.Unmarshal(text, &any)
 }

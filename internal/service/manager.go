@@ -36,6 +36,8 @@ func (s *Service) announce(ctx context.Context, client *queue.Client) error {
 	defer tell.Stop()
 	began, waiting := time.Now(), false
 	var started <-chan time.Time
+	risks := time.NewTicker(risksEvery)
+	defer risks.Stop()
 	for {
 		select {
 		case <-ctx.Done():
@@ -58,6 +60,11 @@ func (s *Service) announce(ctx context.Context, client *queue.Client) error {
 			continue
 		case <-started:
 			forgetStart()
+			continue
+		case <-risks.C:
+			if s.ready.Load() {
+				s.warnOfMemory(ctx)
+			}
 			continue
 		case <-tell.C:
 		}

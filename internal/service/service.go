@@ -47,6 +47,7 @@ type Options struct {
 	Reread   func() (config.Config, error) // the configuration as it is now, for a reload
 	Version  string                        // of this program
 	OwnRedis string                        // the URL of a Redis that lives and ends with the service; "" means: none does
+	Signals  *Signals                      // caught before there was a service; nil: it catches them itself
 	Terminal bool                          // ^Z is the shell's, not ours
 	Programs bool                          // the children of a pool are replaced when a file changes that its command names
 	ChildLog func(supervisor.Line)         // hears the lines of children, and never waits; nil: they are logged
@@ -151,15 +152,18 @@ func (s *Service) Run(ctx context.Context) error {
 	slog.SetDefault(s.log)
 	cfg := s.config()
 	outlivePipes()
-	signals, stops, release := catchSignals(s.options.Terminal)
-	defer release()
+	signals := s.options.Signals
+	if signals == nil {
+		signals = CatchSignals(s.options.Terminal)
+	}
+	defer signals.Release()
 	ended := make(chan error, 1)
-	go func() { ended <- s.work(ctx, cfg, signals) }() // or the process ends, by the last resort
+	go func() { ended <- s.work(ctx, cfg, signals.all) }() // or the process ends, by the last resort
 	select {
 	case err := <-ended:
 		return err
 	case <-s.stopping:
-	case <-stops:
+	case <-signals.stops:
 	}
 	return lastResort(ended, s.hurry, s.atWork, s.timeToLeave)
 }

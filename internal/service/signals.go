@@ -7,12 +7,12 @@ import (
 	"syscall"
 )
 
-// catchSignals catches what a supervisor obeys until it is released. It does so from the
+// CatchSignals catches what a supervisor obeys until it is released. It does so from the
 // first moment: a signal that comes while the supervisor is being made is obeyed when it is
 // there, and none that comes while it clears up ends it in the middle of that. At a terminal
 // ^Z is the shell's, not ours. stops has those that set a limit to the time in which to
 // leave as soon as they come, whether or not anybody is there yet who obeys signals.
-func catchSignals(terminal bool) (signals, stops <-chan os.Signal, release func()) {
+func CatchSignals(terminal bool) *Signals {
 	caught := []os.Signal{
 		syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2,
 		syscall.SIGCONT, syscall.SIGTTIN, syscall.SIGTTOU,
@@ -23,10 +23,16 @@ func catchSignals(terminal bool) (signals, stops <-chan os.Signal, release func(
 	all, some := make(chan os.Signal, 16), make(chan os.Signal, 1)
 	signal.Notify(all, caught...)
 	signal.Notify(some, syscall.SIGTERM, syscall.SIGINT)
-	return all, some, func() {
+	return &Signals{all, some, func() {
 		signal.Stop(all)
 		signal.Stop(some)
-	}
+	}}
+}
+
+// Signals are those that were caught, and Release lets them end the process again.
+type Signals struct {
+	all, stops <-chan os.Signal
+	Release    func()
 }
 
 // outlivePipes makes a log that nobody reads any more an error of its writes, from its first

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -47,8 +48,16 @@ func (s *Service) warnOfRedis(ctx context.Context, client *queue.Client) {
 	if facts["aof_enabled"] == "0" {
 		s.log.Warn("Redis keeps no log of its writes: jobs of the last moments are lost if it is killed", "advice", "set appendonly yes in redis.conf")
 	}
+	s.warnOfMemory(ctx)
+}
+
+// risksEvery is how often a supervisor looks whether somebody has changed what endangers jobs.
+const risksEvery = 5 * time.Minute
+
+// warnOfMemory logs each way once in which the memory of Redis endangers jobs, until it does not any more.
+func (s *Service) warnOfMemory(ctx context.Context) {
 	s.memory.refresh(ctx)
-	for _, text := range s.memory.told() {
+	for _, text := range s.memory.unlogged() {
 		s.log.Warn(text)
 	}
 }
@@ -60,6 +69,7 @@ type redisMemory struct {
 	mu    sync.Mutex // for memory only
 	at    time.Time  // of the last answer, or question
 	risks []string   // sentences
+	logged map[string]bool // which of them the log has
 }
 
 // memoryLasts is how long an answer of Redis is good enough, and memoryWait how long one may take.
@@ -88,6 +98,26 @@ func (m *redisMemory) refresh(ctx context.Context) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.risks = risks
+}
+
+// unlogged are the risks that it did not tell the time before; the numbers in them do not count.
+func (m *redisMemory) unlogged() (texts []string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	before := m.logged
+	m.logged = map[string]bool{}
+	for _, text := range m.risks {
+		kind := strings.Map(func(r rune) rune {
+			if r >= '0' && r <= '9' || r == '.' {
+				return -1
+			}
+			return r
+		}, text)
+		if m.logged[kind] = true; !before[kind] {
+			texts = append(texts, text)
+		}
+	}
+	return texts
 }
 
 // told are sentences on what endangers jobs, without waiting: what is older than a minute is asked for, for who comes next.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"unicode/utf8"
 )
 
 // maxDepth is how deep the protocol's scripts let JSON be nested.
@@ -23,6 +24,15 @@ func CheckJSON(data []byte) error {
 		return fmt.Errorf("the data is nested %d deep, more than %d", depth, maxDepth)
 	}
 	return nil
+}
+
+// CheckEntry is CheckJSON for data that comes in by a door of ours: JSON is UTF-8, and most programs that read
+// it refuse what is not.
+func CheckEntry(data []byte) error {
+	if !utf8.Valid(data) {
+		return errors.New("the data is not UTF-8, as JSON is")
+	}
+	return CheckJSON(data)
 }
 
 // nesting is how deep valid JSON goes.
