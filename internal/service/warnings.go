@@ -66,9 +66,9 @@ func (s *Service) warnOfMemory(ctx context.Context) {
 type redisMemory struct {
 	ask func(context.Context) (map[string]string, error) // section memory of INFO
 
-	mu    sync.Mutex // for memory only
-	at    time.Time  // of the last answer, or question
-	risks []string   // sentences
+	mu     sync.Mutex      // for memory only
+	at     time.Time       // of the last answer, or question
+	risks  []string        // sentences
 	logged map[string]bool // which of them the log has
 }
 
