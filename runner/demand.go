@@ -18,16 +18,16 @@ type Demand struct {
 // resources are all of them, in the order of Demand.takes.
 var resources = [3]Resource{Processes, Files, Memory}
 
-// ownTakes is what a supervisor takes itself.
-var ownTakes = [3]uint64{64, 256, 64 << 20}
+// ownTakes is what a supervisor takes itself. With one pool it has 27 descriptors, and some more where somebody looks.
+var ownTakes = [3]uint64{64, 40, 64 << 20}
 
 // takes is what a child takes that is killed so, beside what its program does with it: a guard
-// is a process of some eight threads. Descriptors are ours: pipes, processes, a control group.
+// is a process of some eight threads. Descriptors are ours, 7 as measured: pipes, processes, a control group.
 func takes(k KillStrength) [3]uint64 {
 	if k == KillGuard {
-		return [3]uint64{9, 8, 2_500_000}
+		return [3]uint64{9, 7, 2_500_000}
 	}
-	return [3]uint64{1, 8, 64 << 10}
+	return [3]uint64{1, 7, 64 << 10}
 }
 
 // With is the demand with so many children more, killed as k says, which is not KillAuto.
@@ -84,6 +84,9 @@ func (d Demand) Told(bounds []Bound) string {
 		if r == b.Of {
 			told := fmt.Sprintf("%s take about %s of the %s %s that there may be (%s)",
 				childrenWord(d.children), b.count(d.takes[i]), b.count(b.Max), b.unit(), b.Where)
+			if part > 1 && r == Files {
+				told += fmt.Sprintf(", of which the supervisor itself needs %d", ownTakes[i])
+			}
 			if part > 1 {
 				told += ", which is too much"
 			}

@@ -28,7 +28,7 @@ func putCommand() *cli.Command {
 			"tracestate, wait_replicas.",
 		Flags: append([]cli.Flag{
 			&cli.StringFlag{Name: "klass", Aliases: []string{"k"}, Value: "job", Usage: "what `KIND` of work it is"},
-			&cli.StringFlag{Name: "jid", Usage: "`ID` of the job; else a new one"},
+			&cli.StringFlag{Name: "jid", Usage: "`ID` of the job; else a new one. A put of an ID that runs takes the job from its worker and begins it anew; to merge puts instead: --key with --merge last"},
 			&cli.Float64Flag{Name: "priority", Aliases: []string{"p"}, Usage: "higher comes first"},
 			&cli.IntFlag{Name: "retries", Value: 5, Usage: "how often it may be tried again"},
 			&cli.DurationFlag{Name: "delay", Usage: "how long it waits before it may run"},

@@ -7,7 +7,7 @@ import (
 
 // A job for a queue that no supervisor works is put, and it is said so, with the nearest that one works.
 func TestAPutIntoAQueueThatNobodyWorks(t *testing.T) {
-	s, c := scriptOn(t)
+	s, c := scriptOn(t, "")
 	const told = "No supervisor works queue "
 	if text := s.says(t, 0, "put reportz 1"); strings.Contains(text, told) {
 		t.Errorf("where no supervisor ever worked, it says %s", text)

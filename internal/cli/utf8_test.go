@@ -7,7 +7,7 @@ import (
 )
 
 func TestPutRefusesWhatIsNotUTF8(t *testing.T) {
-	s, _ := scriptOn(t)
+	s, _ := scriptOn(t, "")
 	if err := s.oarlock(exitUsage, []string{"put", "q", "\"caf\xe9\""}); err != nil {
 		t.Error(err)
 	}

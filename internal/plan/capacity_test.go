@@ -48,7 +48,7 @@ func TestEachBoundCounts(t *testing.T) {
 		bound runner.Bound
 		room  string
 	}{
-		{runner.Bound{Of: runner.Files, Where: "RLIMIT_NOFILE", Max: 1024}, "there is room for 96"},
+		{runner.Bound{Of: runner.Files, Where: "RLIMIT_NOFILE", Max: 512}, "there is room for 67"},
 		{runner.Bound{Of: runner.Memory, Where: "memory.max of /x", Max: 256 << 20}, "there is room for 80"},
 		{runner.Bound{Of: runner.Processes, Where: "RLIMIT_NPROC of user 7", Max: 100}, "there is room for 4"},
 	} {

@@ -396,6 +396,9 @@ func (p *Pool) takeBack(r *roll, result, message string) {
 	if p.cfg.Exclusive {
 		text = "new generation given up: the old one stays where it is, and what it gave away starts what its command finds now"
 	}
+	if p.once() {
+		text = "new generation given up: in mode once each job starts what its command finds now, so mend that"
+	}
 	p.log.Error(text, "generation", r.to.n, "message", message)
 	p.rollEnded(r, result, message)
 	p.gen, p.givenUp = r.from, &givenUp{r.to.n, message, p.now}
