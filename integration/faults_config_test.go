@@ -218,6 +218,7 @@ func commandChanged(t *testing.T, r *rig) {
 }
 
 func reloadAndStop(t *testing.T, r *rig) {
+	from, to := 0.0, 0.0 // of the slowest
 	for i := range 200 {
 		r.put(t, 8, work{MS: 5})
 		a := r.begins(t, pool{top: `drain_timeout = "2s"`}, 8*i+1)
@@ -226,8 +227,11 @@ func reloadAndStop(t *testing.T, r *rig) {
 		a.signal(t, syscall.SIGTERM)
 		told := now()
 		a.exit(t)
-		r.bound(t, "exit_after", told, now(), 3)
+		if now()-told > to-from {
+			from, to = told, now()
+		}
 	}
+	r.bound(t, "exit_after", from, to, 3)
 	r.start(t, "a", pool{})
 	r.finish(t, allowed{})
 }
