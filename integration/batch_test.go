@@ -19,12 +19,15 @@ func TestABadJobAmongAHundredIsAloneInEightRounds(t *testing.T) {
 	for _, c := range []struct{ does, more, group string }{
 		{"die", "max_crashes = 0", "signal-KILL"},
 		{"exit", "", "exit-1"},
-		{"hang", `timeout = "2s"`, "timeout"},
-		{"hang", `stall_timeout = "2s"`, "stalled"},
+		{"hang", `timeout = "5s"`, "timeout"},
+		{"hang", `stall_timeout = "5s"`, "stalled"},
 		{"raise", "", ""},
 	} {
 		t.Run(c.does+" "+c.more, func(t *testing.T) {
-			t.Parallel() // it waits
+			if c.does == "hang" {
+				long(t, "eight timeouts")
+			}
+			t.Parallel()
 			r := newRig(t, 1, rigOptions{lock: 20 * time.Second})
 			bad := r.putHundred(t, c.does, 37)
 			messages := filepath.Join(r.dir, "messages")

@@ -28,7 +28,7 @@ func TestDayOfEverything(t *testing.T) {
 		until := began + soakLength(t).Seconds()
 		for now() < until {
 			m.wave(t)
-			await(t, func() error { // some, but no more than can be worked off
+			within(t, 5*time.Minute, func() error { // some, but no more than can be worked off
 				if left := r.unsettled(t); left > 400 {
 					return fmt.Errorf("%d jobs are on their way, and no fewer", left)
 				}

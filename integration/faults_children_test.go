@@ -253,7 +253,7 @@ func floodOfLines(t *testing.T, r *rig) {
 	// beside returns how many others ended in a second while one job was at work.
 	beside := func(w work) float64 {
 		jid := r.putOne(t, w, first)
-		r.ledger.await(t, "the end of the long job", func(es []entry) bool {
+		r.ledger.within(t, 5*time.Minute, "the end of the long job", func(es []entry) bool {
 			rs := runs(es)[jid]
 			return len(rs) > 0 && rs[0].ended
 		})

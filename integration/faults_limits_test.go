@@ -184,7 +184,7 @@ func littleMemory(t *testing.T, r *rig) {
 	r.putAll(t, puts)
 	a = r.start(t, "a", config)
 	most, held := int64(0), 0
-	await(t, func() error {
+	within(t, 5*time.Minute, func() error {
 		most = max(most, anonymous(a.pid()))
 		running, err := r.db.ZCard(t.Context(), "ql:q:work-locks").Result()
 		held = max(held, int(running))

@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"os/exec"
 	"slices"
 	"strings"
 	"syscall"
@@ -227,10 +226,3 @@ func disturbed(jobs int, disturb func(t *testing.T, r *rig)) func(t *testing.T, 
 
 // last lets a fault last for as long as its row says. It is never a wait for an event.
 func last(d time.Duration) { time.Sleep(d) }
-
-// needs skips a row on a machine that has not got a program.
-func needs(t *testing.T, program, packet string) {
-	if _, err := exec.LookPath(program); err != nil {
-		t.Skipf("SKIPPED %s is not installed (apt install %s): %v", program, packet, err)
-	}
-}

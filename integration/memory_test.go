@@ -45,7 +45,7 @@ for line in sys.stdin:
 			a := r.start(t, fmt.Sprint("a", n), pool{children: 2, more: others.String()})
 			left := len(puts)
 			own, all = 0, 0
-			await(t, func() error {
+			within(t, 5*time.Minute, func() error {
 				own = max(own, anonymous(a.pid()))
 				if left < len(puts)/2 { // by when it has given back what starting took, however slowly it started
 					all = max(all, resident(a.pid()))

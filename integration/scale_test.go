@@ -95,7 +95,7 @@ func veryManyChildren(t *testing.T, r *rig) {
 		children = min(children, none.Room(runner.KillGuard, runner.Bounds()))
 	}
 	began := time.Now()
-	await(t, func() error {
+	within(t, 5*time.Minute, func() error {
 		if n := a.working(t); n < children {
 			return fmt.Errorf("%d of %d children work", n, children)
 		}
@@ -142,7 +142,8 @@ func scaledToAndFro(t *testing.T, r *rig) {
 // working counts the children that have a process and a job.
 func (s *supervisor) working(t testing.TB) (n int) {
 	t.Helper()
-	for _, p := range s.status(t)["pools"].([]any) {
+	pools, _ := s.status(t)["pools"].([]any) // a busy supervisor may leave them out
+	for _, p := range pools {
 		for _, slot := range p.(map[string]any)["slots"].([]any) {
 			if slot := slot.(map[string]any); slot["state"] == "busy" && slot["pid"] != nil {
 				n++
