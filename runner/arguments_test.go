@@ -34,9 +34,7 @@ func filled(t *testing.T, h *Host, spec Spec, data string) ([]string, *Ending) {
 	if err != nil {
 		return nil, NotStarted(err)
 	}
-	if _, err := c.Run(job, RunLimits{}); err != nil {
-		t.Fatal(err)
-	}
+	mustRun(t, c, job, RunLimits{})
 	e := await(t, w.endings, "ending")
 	await(t, c.Exited(), "exit")
 	text, err := os.ReadFile(out)
@@ -56,9 +54,7 @@ func TestArgumentsFromTheJob(t *testing.T) {
 		"größe-日本語-🙂", "{jid}", "{data.x}{{", "%s%n", "\x1b[31m", `\`, long,
 	} {
 		data, err := json.Marshal(map[string]string{"x": value})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got, e := filled(t, h, Spec{Args: []string{"--x", "{data.x}", "<{data.x}>"}, Vars: map[string]string{"VX": "{data.x}"}}, string(data))
 		want := []string{"--x", value, "<" + value + ">", "OARLOCK_SLOT=3", "VX=" + value}
 		if !slices.Equal(got, want) {
@@ -133,9 +129,7 @@ func TestPlaceholdersOfReusedChildren(t *testing.T) {
 	spec := &Spec{Mode: Reuse, Command: []string{"/bin/sh", "-c", `read -r job; echo "$1 $WHERE"`, "sh"}, Args: []string{"{pool}/{slot}"}, Vars: map[string]string{"WHERE": "gpu{slot}"}}
 	w := newWitness()
 	c := start(t, h, spec, w)
-	if _, err := c.Run(newJob("r1"), RunLimits{}); err != nil {
-		t.Fatal(err)
-	}
+	mustRun(t, c, newJob("r1"), RunLimits{})
 	await(t, w.endings, "ending")
 	await(t, c.Exited(), "exit")
 	if got := w.text("r1"); got != "test/1 gpu1\n" {

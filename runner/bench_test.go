@@ -64,19 +64,13 @@ type bareTrip struct {
 func newBareTrip(t testing.TB) *bareTrip {
 	t.Helper()
 	childIn, in, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	out, childOut, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cmd := exec.Command(python(), "testdata/acks.py")
 	cmd.Stdin, cmd.ExtraFiles = childIn, []*os.File{childOut}
 	cmd.Env = []string{"OARLOCK_STATUS_FD=3"}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	childIn.Close()
 	childOut.Close()
 	t.Cleanup(func() {
@@ -115,9 +109,7 @@ func newRunnerTrip(t testing.TB) *runnerTrip {
 	r := &runnerTrip{witness: newWitness(), t: t}
 	var err error
 	r.child, err = h.Start(t.Context(), &Spec{Pool: "bench", Mode: Reuse, Command: fixture("acks.py"), Kill: KillGroup}, 1, nil, r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	await(t, r.ready, "ready child")
 	r.trips(1)
 	return r

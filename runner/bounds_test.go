@@ -47,23 +47,17 @@ func TestGroupBounds(t *testing.T) {
 // TestShortageNamesTheLimit lowers a limit of this process to what it uses.
 func TestShortageNamesTheLimit(t *testing.T) {
 	var before syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &before); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &before))
 	var used uint64
 	for _, b := range Bounds() {
 		if b.Of == Files {
 			used = b.Used
 		}
 	}
-	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: used, Max: before.Max}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: used, Max: before.Max}))
 	// Reading what is used takes a descriptor or two itself.
 	got := Shortage(fmt.Errorf("pipe2: %w", syscall.EMFILE))
-	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &before); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &before))
 	if !strings.HasPrefix(got, "open files used up") {
 		t.Errorf("the shortage is told as %q", got)
 	}

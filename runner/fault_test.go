@@ -130,9 +130,7 @@ func (f *fault) run(t *testing.T, h *Host) (*Ending, *witness, time.Duration) {
 	w := newWitness()
 	c := start(t, h, &f.spec, w)
 	begin := time.Now()
-	if _, err := c.Run(newJob("r1"), f.limits); err != nil {
-		t.Fatal(err)
-	}
+	mustRun(t, c, newJob("r1"), f.limits)
 	e := await(t, w.endings, "ending")
 	took := time.Since(begin)
 	if f.spec.Mode == Reuse {
@@ -213,9 +211,7 @@ func diesOf(group string) func(*testing.T, *Host, *fault) string {
 		noticed := within(t, 100*time.Millisecond, "noticed", func() time.Duration {
 			w := newWitness()
 			c := start(t, h, &f.spec, w)
-			if _, err := c.Run(newJob("r1"), f.limits); err != nil {
-				t.Fatal(err)
-			}
+			mustRun(t, c, newJob("r1"), f.limits)
 			died := awaitDeath(c)
 			e := await(t, w.endings, "ending")
 			took := time.Since(died)
@@ -272,9 +268,7 @@ func endsInSpiteOfGrandchild(t *testing.T, h *Host, f *fault) string {
 	end := func() time.Duration {
 		w := newWitness()
 		c := start(t, h, &f.spec, w)
-		if _, err := c.Run(newJob("r1"), f.limits); err != nil {
-			t.Fatal(err)
-		}
+		mustRun(t, c, newJob("r1"), f.limits)
 		died := awaitDeath(c)
 		expectEnding(t, await(t, w.endings, "ending"), Exited, "")
 		took := time.Since(died)
@@ -333,9 +327,7 @@ func isNeverReady(t *testing.T, h *Host, f *fault) string {
 		w := newWitness()
 		begin := time.Now()
 		c, err := h.Start(t.Context(), &f.spec, 1, nil, w)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		exit = await(t, w.exits, "exit")
 		took = time.Since(begin)
 		if exit.Message == "" {
@@ -367,17 +359,13 @@ func leavesAfterAck(t *testing.T, h *Host, f *fault) string {
 		for i := range children {
 			witnesses[i] = newWitness()
 			c, err := h.Start(t.Context(), &f.spec, i, nil, witnesses[i])
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			children[i] = c
 		}
 		for i, c := range children {
 			w := witnesses[i]
 			await(t, w.ready, "ready child")
-			if _, err := c.Run(newJob("r1"), RunLimits{}); err != nil {
-				t.Fatal(err)
-			}
+			mustRun(t, c, newJob("r1"), RunLimits{})
 			expectEnding(t, await(t, w.endings, "ending"), Said, "")
 			if _, err := c.Run(newJob("r2"), RunLimits{}); err == nil {
 				if e := await(t, w.endings, "second ending"); e.Kind == LeftEarly || e.Kind == Innocent {
@@ -431,9 +419,7 @@ func isKilledWith(t *testing.T, h *Host, f *fault, job *protocol.Job) string {
 	w := newWitness()
 	c := start(t, h, &f.spec, w)
 	begin := time.Now()
-	if _, err := c.Run(job, RunLimits{}); err != nil {
-		t.Fatal(err)
-	}
+	mustRun(t, c, job, RunLimits{})
 	if handed := time.Since(begin); len(w.endings) > 0 {
 		t.Errorf("handed over after %v, when the child was killed", handed)
 	}
@@ -523,9 +509,7 @@ func firstVerdictWins(t *testing.T, h *Host, f *fault) string {
 	w := newWitness()
 	c := start(t, h, &f.spec, w)
 	for i := range jobs {
-		if _, err := c.Run(newJob(fmt.Sprint("r", i)), RunLimits{}); err != nil {
-			t.Fatal(err)
-		}
+		mustRun(t, c, newJob(fmt.Sprint("r", i)), RunLimits{})
 		expectEnding(t, await(t, w.endings, "ending"), Said, "first")
 	}
 	c.Shutdown(time.Second)
@@ -592,9 +576,7 @@ func payloadArrives(t *testing.T, h *Host, f *fault) string {
 		c := start(t, h, &f.spec, w)
 		job := newJob("r1")
 		job.Data = data
-		if _, err := c.Run(job, RunLimits{}); err != nil {
-			t.Fatal(err)
-		}
+		mustRun(t, c, job, RunLimits{})
 		e := await(t, w.endings, "ending")
 		expectEnding(t, e, Said, "")
 		sum := sha256.Sum256(append(bytes.Clone(data), '\n'))
@@ -620,9 +602,7 @@ func forgeriesAreLog(t *testing.T, h *Host, f *fault) string {
 	}
 	const times = 1000
 	path := filepath.Join(t.TempDir(), "forged")
-	if err := os.WriteFile(path, []byte(strings.Repeat(strings.Join(lines, "\n")+"\n", times)), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(strings.Repeat(strings.Join(lines, "\n")+"\n", times)), 0o600))
 	f.spec.Command = append(f.spec.Command[:2:2], path)
 	e, w, took := f.run(t, h)
 	expectEnding(t, e, Said, "")
@@ -644,12 +624,8 @@ func nothingIsInterpreted(t *testing.T, h *Host, f *fault) string {
 	w := newWitness()
 	f.spec.Pool, f.spec.Kill = "test", KillGroup
 	c, err := h.Start(t.Context(), &f.spec, 1, job, w)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := c.Run(job, RunLimits{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	mustRun(t, c, job, RunLimits{})
 	expectEnding(t, await(t, w.endings, "ending"), Said, "")
 	await(t, c.Exited(), "exit")
 	if _, err := os.Stat(canary); err == nil {
@@ -676,9 +652,7 @@ func TestNothingIsLeftOpen(t *testing.T) {
 	h := newHostAt(t, root)
 	open := func() int {
 		entries, err := os.ReadDir("/proc/self/fd")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return len(entries)
 	}
 	spec := Spec{Command: shell("echo hello"), PTY: true, Sandbox: Sandbox{PrivateDir: true}}
@@ -706,9 +680,7 @@ func listening(t *testing.T, ours *os.File, terminal bool) (*stream, *witness, <
 	t.Helper()
 	w := newWitness()
 	s, err := newStream(&Child{spec: &Spec{}, events: w}, Stdout, ours, terminal)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ended := make(chan struct{})
 	go func() {
 		s.listen()
@@ -721,9 +693,7 @@ func listening(t *testing.T, ours *os.File, terminal bool) (*stream, *witness, <
 func TestTerminalDeadline(t *testing.T) {
 	late := within(t, 100*time.Millisecond, "the reader returned", func() time.Duration {
 		ours, theirs, err := openTerminal()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer theirs.Close()
 		_, w, ended := listening(t, ours, true)
 		if _, err := theirs.WriteString("half a line"); err != nil {
@@ -744,9 +714,7 @@ func TestTerminalDeadline(t *testing.T) {
 // found when the child is gone, and nobody waits for more.
 func TestEndThatComesWithTheLastWords(t *testing.T) {
 	ours, theirs, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := theirs.WriteString("last words"); err != nil {
 		t.Fatal(err)
 	}
@@ -767,9 +735,7 @@ func TestLogBelongsToItsRun(t *testing.T) {
 	c := start(t, h, &Spec{Mode: Reuse, Command: fixture("prints-on-all.py")}, w)
 	for i := range 300 {
 		run := fmt.Sprint("r", i)
-		if _, err := c.Run(newJob(run), RunLimits{}); err != nil {
-			t.Fatal(err)
-		}
+		mustRun(t, c, newJob(run), RunLimits{})
 		await(t, w.endings, "ending")
 		got := w.text(run)
 		if !strings.Contains(got, "out of "+run) || !strings.Contains(got, "err of "+run) || strings.Count(got, "\n") != 2 {

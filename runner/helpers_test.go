@@ -61,9 +61,7 @@ func newHost(t testing.TB) *Host {
 func newHostAt(t testing.TB, root string) *Host {
 	t.Helper()
 	h, err := NewHost(HostOptions{Logger: logTo(t.Output()), PrivateRoot: root})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		if err := h.Close(); err != nil {
 			t.Error(err)
@@ -231,9 +229,7 @@ func start(t testing.TB, h *Host, spec *Spec, w *witness) *Child {
 		first = newJob("r1")
 	}
 	c, err := h.Start(context.Background(), spec, 1, first, w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if spec.Mode != Once {
 		await(t, w.ready, "ready child")
 	}
@@ -245,9 +241,7 @@ func runOnce(t testing.TB, h *Host, spec *Spec, limits RunLimits) (*Ending, *wit
 	t.Helper()
 	w := newWitness()
 	c := start(t, h, spec, w)
-	if _, err := c.Run(newJob("r1"), limits); err != nil {
-		t.Fatal(err)
-	}
+	mustRun(t, c, newJob("r1"), limits)
 	e := await(t, w.endings, "ending")
 	if spec.Mode == Reuse {
 		c.Shutdown(5 * time.Second)

@@ -55,9 +55,7 @@ func TestLeaseEndsTheTree(t *testing.T) {
 				command, data := escaping(mode, file)
 				c := start(t, h, &Spec{Mode: mode, Command: command, Kill: strength}, w)
 				r, err := c.Run(dataJob("r1", data), RunLimits{Lease: sinceBoot() + time.Hour})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				until(t, "line from the child", func() bool { return w.text("r1") != "" })
 				end := sinceBoot() + 200*time.Millisecond
 				r.Renew(end)
@@ -86,13 +84,9 @@ func TestLeaseOfAChildThatIsBorn(t *testing.T) {
 			h, w := newHost(t), newWitness()
 			spec := &Spec{Command: shell("sleep 600"), Kill: strength, Env: []string{"PATH=/usr/bin:/bin"}}
 			c, err := h.StartLeased(t.Context(), spec, 1, newJob("r1"), sinceBoot()+50*time.Millisecond, w)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			until(t, "end of the child", func() bool { return ended(c.PID()) })
-			if _, err := c.Run(newJob("r1"), RunLimits{Lease: sinceBoot() + time.Hour}); err != nil {
-				t.Fatal(err)
-			}
+			mustRun(t, c, newJob("r1"), RunLimits{Lease: sinceBoot() + time.Hour})
 			if e := await(t, w.endings, "ending"); e.Kind != LockLost {
 				t.Errorf("the run ends as %v", e.Kind)
 			}
@@ -108,15 +102,11 @@ func TestLeaseLetsLive(t *testing.T) {
 			h, w := newHost(t), newWitness()
 			script := `while read -r job; do case $job in *wait*) read -r go < "$FIFO";; *sleep*) sleep 60;; esac; run=${job#*'"run":"'}; echo '{"@":"ack","run":"'${run%%'"'*}'"}'; done`
 			fifo := filepath.Join(t.TempDir(), "fifo")
-			if err := unix.Mkfifo(fifo, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, unix.Mkfifo(fifo, 0o600))
 			c := start(t, h, &Spec{Mode: Reuse, Status: StatusLines, Command: shell(script), Kill: strength, Env: []string{"PATH=/usr/bin:/bin", "FIFO=" + fifo}}, w)
 			give := func(run, data string, lease time.Duration) *Run {
 				r, err := c.Run(dataJob(run, data), RunLimits{Lease: lease})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				return r
 			}
 			// looks has the guard look, and waits until it has found that nothing ends before at.

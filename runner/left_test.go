@@ -22,9 +22,7 @@ func TestProcessesLeftRunningAreCounted(t *testing.T) {
 			} {
 				w := newWitness()
 				c := start(t, h, &Spec{Command: shell(tt.script), Kill: kill}, w)
-				if _, err := c.Run(newJob("r1"), RunLimits{}); err != nil {
-					t.Fatal(err)
-				}
+				mustRun(t, c, newJob("r1"), RunLimits{})
 				e := await(t, w.endings, "ending")
 				if exit := await(t, w.exits, "exit"); exit.Left != tt.want || exit.Code != 0 || e.Kind != Exited {
 					t.Errorf("%s: %d were left, want %d; %+v", tt.script, exit.Left, tt.want, exit)

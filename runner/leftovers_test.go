@@ -13,9 +13,7 @@ func sleeper(t *testing.T, env ...string) *exec.Cmd {
 	cmd := exec.Command("sleep", "60")
 	cmd.Env = append([]string{"PATH=/usr/bin:/bin"}, env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	t.Cleanup(func() {
 		cmd.Process.Kill()
 		cmd.Wait()
@@ -97,9 +95,7 @@ func TestTheGroupOfAChildThatIsGoneMustHaveTheSupervisorsMark(t *testing.T) {
 			rest := exec.Command("sleep", "60")
 			rest.Env = []string{"PATH=/usr/bin:/bin", childMark, tt.mark}
 			rest.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pgid: leader.Process.Pid}
-			if err := rest.Start(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, rest.Start())
 			defer rest.Wait()
 			defer rest.Process.Kill()
 			if remains := slices.Contains(Remaining([]Identity{Self()}), rest.Process.Pid); remains != (tt.killed > 0) {

@@ -17,9 +17,7 @@ func TestMemoryOfAProcess(t *testing.T) {
 	h, w := newHost(t), newWitness()
 	spec := &Spec{Mode: Once, Command: fixture("grows.py", "64", "64")}
 	c := start(t, h, spec, w)
-	if _, err := c.Run(newJob("r1"), RunLimits{}); err != nil {
-		t.Fatal(err)
-	}
+	mustRun(t, c, newJob("r1"), RunLimits{})
 	until(t, "growth", func() bool { return strings.Contains(w.text("r1"), "grown") })
 	m, ok := proc.ReadMemory(c.PID())
 	resident, peak := proc.Resident(c.PID()), proc.Peak(c.PID())
@@ -55,9 +53,7 @@ func TestMemoryOverTheLimit(t *testing.T) {
 				w := newWitness()
 				c := start(t, h, spec, w)
 				begin := time.Now()
-				if _, err := c.Run(dataJob("r1", `{"do":"grow","mib":500}`), RunLimits{}); err != nil {
-					t.Fatal(err)
-				}
+				mustRun(t, c, dataJob("r1", `{"do":"grow","mib":500}`), RunLimits{})
 				e := await(t, w.endings, "ending")
 				took := time.Since(begin)
 				await(t, c.Exited(), "exit")
@@ -87,9 +83,7 @@ func TestKernelKilledForMemory(t *testing.T) {
 			w := newWitness()
 			c := start(t, h, spec, w)
 			must(t, os.WriteFile(filepath.Join(group, "cgroup.procs"), fmt.Append(nil, c.PID()), 0))
-			if _, err := c.Run(dataJob("r1", `{"do":"grow","mib":500}`), RunLimits{}); err != nil {
-				t.Fatal(err)
-			}
+			mustRun(t, c, dataJob("r1", `{"do":"grow","mib":500}`), RunLimits{})
 			e := await(t, w.endings, "ending")
 			await(t, c.Exited(), "exit")
 			t.Logf("B13 %s: group %s: %s", name, e.Group, e.OOM)

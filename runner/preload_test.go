@@ -56,9 +56,7 @@ func work(t testing.TB, h *Host, spec *Spec, data string) (*Ending, Exit, *witne
 	t.Helper()
 	w := newWitness()
 	c := start(t, h, spec, w)
-	if _, err := c.Run(dataJob("r1", data), RunLimits{}); err != nil {
-		t.Fatal(err)
-	}
+	mustRun(t, c, dataJob("r1", data), RunLimits{})
 	e := await(t, w.endings, "ending")
 	await(t, c.Exited(), "exit")
 	return e, c.Exit(), w
@@ -159,18 +157,14 @@ func TestForkLeavesNothing(t *testing.T) {
 			goOn := filepath.Join(dir, "go on")
 			w := newWitness()
 			neighbour := start(t, h, spec, w)
-			if _, err := neighbour.Run(dataJob("r0", fmt.Sprintf(`{"do":"wait","file":%q}`, goOn)), RunLimits{}); err != nil {
-				t.Fatal(err)
-			}
+			mustRun(t, neighbour, dataJob("r0", fmt.Sprintf(`{"do":"wait","file":%q}`, goOn)), RunLimits{})
 			pids := filepath.Join(dir, "pids")
 			e, _, _ := work(t, h, spec, fmt.Sprintf(`{"do":"escape","file":%q,"count":%d}`, pids, escapees))
 			if e.Kind != Said {
 				t.Fatalf("the job ends as %+v", e)
 			}
 			checkLeft(t, strength, pids)
-			if err := os.WriteFile(goOn, nil, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(goOn, nil, 0o600))
 			await(t, neighbour.Exited(), "end of the neighbour")
 			if exit := neighbour.Exit(); exit.Signal != 0 || exit.Code != 0 {
 				t.Errorf("the neighbour ended as %+v", exit)
@@ -239,9 +233,7 @@ func TestForksOutliveTheirProgram(t *testing.T) {
 			for i := range forks {
 				c := start(t, h, spec, w)
 				data := fmt.Sprintf(`{"do":"wait","file":%q,"code":%d}`, filepath.Join(dir, strconv.Itoa(i)), 10+i)
-				if _, err := c.Run(dataJob("r"+strconv.Itoa(i), data), RunLimits{}); err != nil {
-					t.Fatal(err)
-				}
+				mustRun(t, c, dataJob("r"+strconv.Itoa(i), data), RunLimits{})
 				children = append(children, c)
 			}
 			s, ok := proc.Read(children[0].PID())
@@ -257,9 +249,7 @@ func TestForksOutliveTheirProgram(t *testing.T) {
 				t.Error("that is too late")
 			}
 			for i, c := range children {
-				if err := os.WriteFile(filepath.Join(dir, strconv.Itoa(i)), nil, 0o600); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.WriteFile(filepath.Join(dir, strconv.Itoa(i)), nil, 0o600))
 				await(t, c.Exited(), "end of a fork")
 				if exit := c.Exit(); exit.Code != 10+i || exit.Signal != 0 || exit.Lost {
 					t.Errorf("fork %d ended as %+v", i, exit)
@@ -439,9 +429,7 @@ func rateForks(t testing.TB, h *Host, spec *Spec, jobs int) (rate float64, answe
 	}()
 	for c := range ready {
 		began := time.Now()
-		if _, err := c.Run(newJob("r1"), RunLimits{}); err != nil {
-			t.Fatal(err)
-		}
+		mustRun(t, c, newJob("r1"), RunLimits{})
 		if e := await(t, w.endings, "ending"); e.Kind != Said {
 			t.Fatalf("a job ends as %+v", e)
 		}
@@ -459,9 +447,7 @@ func TestForkSharesMemory(t *testing.T) {
 		t.Run(language, func(t *testing.T) {
 			h, w := newHost(t), newWitness()
 			c := start(t, h, &Spec{Mode: Preload, Command: command}, w)
-			if _, err := c.Run(dataJob("r1", `{"do":"pause"}`), RunLimits{}); err != nil {
-				t.Fatal(err)
-			}
+			mustRun(t, c, dataJob("r1", `{"do":"pause"}`), RunLimits{})
 			until(t, "pause", func() bool { return strings.Contains(w.text("r1"), "pausing") })
 			m, ok := proc.ReadMemory(c.PID())
 			if !ok {

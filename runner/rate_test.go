@@ -34,12 +34,8 @@ func TestDroppedLinesAreTold(t *testing.T) {
 			w := newWitness()
 			spec := &Spec{Command: shell(tt.script), Status: StatusFD, LogRate: rate, Pool: "test", Kill: KillGroup}
 			c, err := h.Start(context.Background(), spec, 1, newJob("r1"), w)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err := c.Run(newJob("r1"), RunLimits{}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
+			mustRun(t, c, newJob("r1"), RunLimits{})
 			for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 				all := w.droppedLines("r1")
 				kept := 0

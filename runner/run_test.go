@@ -113,9 +113,7 @@ func TestVerdicts(t *testing.T) {
 		done`)}, w)
 	ask := func(run string) *protocol.Verdict {
 		t.Helper()
-		if _, err := c.Run(newJob(run), RunLimits{}); err != nil {
-			t.Fatal(err)
-		}
+		mustRun(t, c, newJob(run), RunLimits{})
 		e := await(t, w.endings, "ending")
 		if e.Kind != Said {
 			t.Fatalf("%s: %v: %s", run, e.Kind, e.Message)
@@ -158,9 +156,7 @@ func TestPrefetchedJobsAreInnocent(t *testing.T) {
 	w := newWitness()
 	c := start(t, h, &Spec{Mode: Reuse, Status: StatusLines, Command: shell(`read -r job; echo '{"@":"ack"}'; read -r job; sleep 0.2; kill -SEGV $$`)}, w)
 	for _, run := range []string{"r1", "r2", "r3", "r4"} {
-		if _, err := c.Run(newJob(run), RunLimits{}); err != nil {
-			t.Fatal(err)
-		}
+		mustRun(t, c, newJob(run), RunLimits{})
 	}
 	want := []EndingKind{Said, Died, Innocent, Innocent}
 	for i, kind := range want {
@@ -207,9 +203,7 @@ func TestOnceChildThatIsFaster(t *testing.T) {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	if _, err := c.Run(newJob("r1"), RunLimits{}); err != nil {
-		t.Fatal(err)
-	}
+	mustRun(t, c, newJob("r1"), RunLimits{})
 	if e := await(t, w.endings, "ending"); e.Kind != Said || e.Verdict.Kind != protocol.Ack {
 		t.Errorf("%v %s; want an ack", e.Kind, e.Message)
 	}

@@ -10,14 +10,10 @@ import (
 // or a crash would count for nobody, and a verdict would come from a child that has not read its job.
 func TestWhereALineStandsIsKnownBeforeItCanBeRead(t *testing.T) {
 	read, write, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer read.Close()
 	w, err := newStdin(write)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer w.close()
 	var stood [][2]int64
 	for _, line := range []string{"a\n", "second\n"} {

@@ -57,12 +57,10 @@ func (w *witness) awaitLine(t *testing.T, text string) {
 	t.Fatalf("no line %q within %v", text, patience)
 }
 
-func mustRun(t *testing.T, c *Child, job *protocol.Job, limits RunLimits) *Run {
+func mustRun(t testing.TB, c *Child, job *protocol.Job, limits RunLimits) *Run {
 	t.Helper()
 	r, err := c.Run(job, limits)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return r
 }
 
@@ -430,9 +428,7 @@ func TestEnvironment(t *testing.T) {
 	job.Trace = &protocol.Trace{Parent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", State: "v=1"}
 	job.JID, job.Klass, job.Queue, job.Timeout = "../\n"+strings.Repeat("x", 5000), "K", "q", 90*time.Second
 	c, err := h.Start(t.Context(), spec, 3, job, w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	mustRun(t, c, job, RunLimits{})
 	await(t, w.endings, "ending")
 	await(t, c.Exited(), "exit")
@@ -450,9 +446,7 @@ func TestEnvironment(t *testing.T) {
 func TestCloseHost(t *testing.T) {
 	before := goleak.IgnoreCurrent()
 	h, err := NewHost(HostOptions{PrivateRoot: t.TempDir()})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	idle, w1 := obedient(t, h, Spec{Mode: Reuse})
 	busy, w2 := obedient(t, h, Spec{Mode: Reuse})
 	mustRun(t, busy, steps{{"print", "at work"}, {"sleep", 100}}.job("r1"), RunLimits{Timeout: time.Hour})

@@ -110,9 +110,7 @@ func TestEndingsBringWhatWasPrinted(t *testing.T) {
 	c := start(t, h, &Spec{Mode: Reuse, KeepOutput: 4 << 10, Command: shell(
 		`while read -r line; do run=${line#*\"run\":\"}; run=${run%%\"*}; echo "working on $run"; echo "{\"@\":\"ack\",\"run\":\"$run\"}"; done`)}, w)
 	for _, run := range []string{"a", "b"} {
-		if _, err := c.Run(newJob(run), RunLimits{}); err != nil {
-			t.Fatal(err)
-		}
+		mustRun(t, c, newJob(run), RunLimits{})
 		e := await(t, w.endings, "ending")
 		if got := told(e.Output); len(got) != 1 || got[0] != "stdout working on "+run {
 			t.Errorf("run %s printed %q", run, got)

@@ -63,9 +63,7 @@ const printsOthers = `
 // What a program prints about its input is log, in every mode, and its own word counts.
 func TestOthersTextsAreNoCommands(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "others")
-	if err := os.WriteFile(path, []byte(strings.Join(others, "\n")+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(strings.Join(others, "\n")+"\n"), 0o600))
 	h := newHost(t)
 	for name, spec := range map[string]*Spec{
 		"once":                {Mode: Once},
@@ -207,9 +205,7 @@ func TestLateHello(t *testing.T) {
 	c := start(t, h, &Spec{Mode: Reuse, Command: shell(`while read -r job; do ` + hello + `; run=${job#*'"run":"'}
 		echo "{\"@\":\"ack\",\"run\":\"${run%%'"'*}\"}"; done`)}, w)
 	for i := range 3 {
-		if _, err := c.Run(newJob(fmt.Sprint("r", i)), RunLimits{}); err != nil {
-			t.Fatal(err)
-		}
+		mustRun(t, c, newJob(fmt.Sprint("r", i)), RunLimits{})
 		expectEnding(t, await(t, w.endings, "ending"), Said, "")
 	}
 	if c.Hello() != nil {
@@ -301,9 +297,7 @@ func TestASecondWordIsNoneOnTheNextJob(t *testing.T) {
 		read -r go <` + second + `
 		while read -r job; do echo '{"@":"ack"}'; done`)}, w)
 	for _, run := range []string{"r1", "r2"} {
-		if _, err := c.Run(dataJob(run, `1`), RunLimits{}); err != nil {
-			t.Fatal(err)
-		}
+		mustRun(t, c, dataJob(run, `1`), RunLimits{})
 	}
 	must(t, os.WriteFile(first, []byte("go\n"), 0)) // as soon as the child reads it
 	if e := await(t, w.endings, "ending"); e.Kind != Said || e.Verdict.Kind != protocol.Ack {
@@ -353,9 +347,7 @@ func TestWhoNamesItsRuns(t *testing.T) {
 				t.Errorf("%v before its first job, want %v", got, tt.before)
 			}
 			for i, run := range []string{"r1", "r2"} {
-				if _, err := c.Run(dataJob(run, fmt.Sprint(i+1)), RunLimits{}); err != nil {
-					t.Fatal(err)
-				}
+				mustRun(t, c, dataJob(run, fmt.Sprint(i+1)), RunLimits{})
 				await(t, w.endings, "ending")
 			}
 			c.Shutdown(5 * time.Second)

@@ -30,9 +30,7 @@ func TestBadArgumentsConcernTheirJobAlone(t *testing.T) {
 		if j := w.redis.job("j7").settlement; j.Group != "bad-arguments" || j.Message != "args[0]: {data.path}: there is none" {
 			t.Errorf("the job failed as %+v", j)
 		}
-		if err := w.s.Recycle("p"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.s.Recycle("p"))
 		w.redis.put(1)
 		time.Sleep(time.Second)
 		w.want("complete", 1)

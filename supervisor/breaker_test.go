@@ -28,9 +28,7 @@ func TestAnOpenBreakerStillSaysWhyWhenTheCodeIsChanged(t *testing.T) {
 		w.redis.put(breaker.Fresh)
 		w.run()
 		time.Sleep(5 * time.Second)
-		if err := w.s.Recycle(""); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.s.Recycle(""))
 		if why := w.s.Snapshot().Pools[0].Breaker; !strings.Contains(why, "exit 1: sh: nosuch: not found") {
 			t.Errorf("the snapshot says %q", why)
 		}

@@ -203,17 +203,13 @@ func TestScaleFinishesJobs(t *testing.T) {
 		w.redis.put(40)
 		w.run()
 		time.Sleep(5 * time.Second)
-		if err := w.s.Scale("p", 2); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.s.Scale("p", 2))
 		time.Sleep(10 * time.Second)
 		w.want("complete", 8)
 		if n := w.host.living(); n != 2 {
 			t.Errorf("%d children, want 2", n)
 		}
-		if err := w.s.Scale("p", 8); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.s.Scale("p", 8))
 		time.Sleep(time.Minute)
 		w.want("complete", 40)
 		if err := w.s.Scale("nosuch", 1); err == nil {
@@ -234,9 +230,7 @@ func TestARollReplacesOneSlotAtATime(t *testing.T) {
 		w.run()
 		time.Sleep(2 * time.Second)
 		for range 3 {
-			if err := w.s.Recycle("p"); err != nil {
-				t.Fatal(err)
-			}
+			must(t, w.s.Recycle("p"))
 			for range 80 {
 				time.Sleep(100 * time.Millisecond)
 				if n := w.host.living(); n > 7 { // one that starts, and one that stays

@@ -143,9 +143,7 @@ func (w *world) spoil(key, kind string) {
 		"string": {"SET", key, "z"}, "list": {"RPUSH", key, "z"}, "set": {"SADD", key, "z"},
 		"hash": {"HSET", key, "z", "z"}, "zset": {"ZADD", key, 1, "z"}, "stream": {"XADD", key, "*", "z", "z"},
 	}[kind]
-	if err := raw.Do(ctx, command...).Err(); err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, raw.Do(ctx, command...).Err())
 }
 
 // TestADamagedQueueConcernsNoOther puts something of every type in the place of every key of a
@@ -291,9 +289,7 @@ func TestAnAbsurdDueTimeCostsNothing(t *testing.T) {
 // log says what is used.
 func TestOddSettingsAreSaid(t *testing.T) {
 	w := newWorld(t)
-	if err := w.client.Set(t.Context(), "heartbeat", "-5"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.client.Set(t.Context(), "heartbeat", "-5"))
 	w.put(20, "{}")
 	log := new(lockedBuffer)
 	w.run(Config{Pools: []Pool{w.acking("p", "q")}, Logger: slog.New(slog.NewTextHandler(log, nil))})

@@ -83,9 +83,7 @@ func TestARollIsToldWhenTheReplacementWaits(t *testing.T) {
 		if got := w.host.told(); got != nil {
 			t.Errorf("for their age children were told %q", got)
 		}
-		if err := w.s.Recycle("p"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.s.Recycle("p"))
 		time.Sleep(10 * time.Second)
 		if got := w.host.told(); !slices.Equal(got, []string{"j0 0s"}) && !slices.Equal(got, []string{"j1 0s"}) {
 			t.Errorf("while the first slot turns over children were told %q, want one of them, once", got)

@@ -44,12 +44,8 @@ func TestJobsOfADeadSupervisorGoBackAtOnce(t *testing.T) {
 	w.put(3, `{}`)
 	// A supervisor that took two jobs and was killed, as its successor finds it.
 	l, err := statedir.Begin(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Write([]statedir.Workers{{Name: "dead", Queues: []string{"q"}, MaxCrashes: 3}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, l.Write([]statedir.Workers{{Name: "dead", Queues: []string{"q"}, MaxCrashes: 3}}))
 	session := w.client.Session("dead")
 	if _, err := session.Exchange(t.Context(), nil, queue.Take{Queues: []string{"q"}, Count: 2}); err != nil {
 		t.Fatal(err)

@@ -30,9 +30,7 @@ func (w *world) push(data string, ids ...string) {
 	w.t.Helper()
 	for _, id := range ids {
 		entry := queue.Envelope(id, []byte(data))
-		if err := w.client.Redis().LPush(w.t.Context(), "hworker-jobs-mail", entry).Err(); err != nil {
-			w.t.Fatal(err)
-		}
+		must(w.t, w.client.Redis().LPush(w.t.Context(), "hworker-jobs-mail", entry).Err())
 	}
 }
 
@@ -40,9 +38,7 @@ func (w *world) push(data string, ids ...string) {
 func (w *world) counts() queue.ListCounts {
 	w.t.Helper()
 	counts, err := w.client.CountLists(w.t.Context(), []string{"hworker:mail"})
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	return counts[0]
 }
 
@@ -125,9 +121,7 @@ func TestListPoolGivesBackWhenItLeaves(t *testing.T) {
 	s.Stop()
 	w.awaitCounts(queue.ListCounts{Waiting: 4})
 	next, err := w.client.NextOfList(t.Context(), "hworker:mail", 4)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	slices.Sort(next[:2]) // they ended in any order
 	for i, entry := range next {
 		if !strings.HasPrefix(entry, fmt.Sprintf(`["%d"`, i+1)) {

@@ -66,9 +66,7 @@ func restless(t *testing.T, mode runner.Mode, exclusive bool, seed uint64) (crow
 				time.Sleep(time.Second)
 				w.host.boots(nil)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			w.redis.put(r.IntN(12))
 			time.Sleep(time.Duration(r.IntN(3000)) * time.Millisecond)
 		}
@@ -116,9 +114,7 @@ func TestPlacesOfOthers(t *testing.T) {
 		third := starts.Place{Pool: "p", Slot: 2}
 		w.s.shared.Places.Take(third)
 		before := w.host.starts()
-		if err := w.s.Scale("p", 3); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.s.Scale("p", 3))
 		time.Sleep(time.Minute)
 		if n := w.host.starts() - before; n != 0 {
 			t.Errorf("%d children were started beside what is left", n)

@@ -96,9 +96,7 @@ func (w *world) put(n int, data string) {
 		puts[i] = queue.Put{Queue: "q", JID: fmt.Sprintf("j%d", i), Klass: "K", Data: []byte(text)}
 	}
 	results, err := w.client.PutAll(w.t.Context(), puts)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	for _, r := range results {
 		if r.Err != nil {
 			w.t.Fatal(r.Err)
@@ -121,9 +119,7 @@ func (w *world) states(n int) map[string]int {
 	states := map[string]int{}
 	for i := range n {
 		state, err := w.client.Redis().HGet(w.t.Context(), fmt.Sprintf("ql:j:j%d", i), "state").Result()
-		if err != nil {
-			w.t.Fatal(err)
-		}
+		must(w.t, err)
 		states[state]++
 	}
 	return states
@@ -181,9 +177,7 @@ func TestDependenciesAcrossPoolsWaitForNoPoll(t *testing.T) {
 // front of others, which are to be over before it is, though nobody polls.
 func TestJobsThatWaitForAThrottleLeaveTheOthersTheirTurn(t *testing.T) {
 	w := newWorld(t)
-	if err := w.client.SetThrottle(t.Context(), queue.Throttle{ID: "big", Maximum: 1}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.client.SetThrottle(t.Context(), queue.Throttle{ID: "big", Maximum: 1}))
 	w.run(Config{Pools: []Pool{w.pool(runner.Reuse, "loop.py", 3)}, PollInterval: time.Hour})
 	w.heard()
 	const others = 20
@@ -203,9 +197,7 @@ func TestJobsThatWaitForAThrottleLeaveTheOthersTheirTurn(t *testing.T) {
 	if err != nil || waiting.Running != 1 || waiting.Throttled != 399 {
 		t.Errorf("when the others were over, the queue was %+v, %v; want the first of 400 still running", waiting, err)
 	}
-	if err := w.client.DeleteThrottle(t.Context(), "big"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.client.DeleteThrottle(t.Context(), "big"))
 	if _, err := w.client.Redis().Del(t.Context(), "ql:th:big-pending").Result(); err != nil { // the test need not work them
 		t.Fatal(err)
 	}
@@ -228,9 +220,7 @@ func TestManyDependentsAreFreedWithoutAPoll(t *testing.T) {
 	deadline := time.Now().Add(time.Minute)
 	for {
 		counts, err := w.client.Queue(t.Context(), "r")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if counts.Depends == 0 && counts.Waiting == 2000 {
 			return
 		}
@@ -269,13 +259,9 @@ func TestAJobWithABrokenKeyIsWorkedOnce(t *testing.T) {
 	w.run(Config{Pools: []Pool{w.pool(runner.Reuse, "loop.py", 2)}, Logger: slog.New(slog.NewTextHandler(log, nil))})
 	until(t, "the job begins", func() bool { return w.begun() > 0 })
 	const key = "ql:j:j0"
-	if err := redis.Rename(ctx, key, "aside").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, redis.Rename(ctx, key, "aside").Err())
 	redis.Set(ctx, key, "not a hash", 0)
-	if err := os.WriteFile(broken, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(broken, nil, 0o600))
 	refusals := scaled("times=3", "times=7") // between seven there are audits
 	until(t, refusals, func() bool { return strings.Contains(log.String(), refusals) })
 	if n := w.begun(); n != 1 {
@@ -285,9 +271,7 @@ func TestAJobWithABrokenKeyIsWorkedOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, "another job is done", func() bool { return redis.HGet(ctx, "ql:j:j1", "state").Val() == "complete" })
-	if err := redis.Rename(ctx, "aside", key).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, redis.Rename(ctx, "aside", key).Err())
 	until(t, "the job fails", func() bool { return w.states(1)["failed"] == 1 })
 }
 

@@ -26,9 +26,7 @@ func (w *world) putBad(n int) {
 func (w *world) bad(i int) *queue.Job {
 	w.t.Helper()
 	job, err := w.client.Get(w.t.Context(), fmt.Sprintf("bad%d", i))
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	return job
 }
 
@@ -70,9 +68,7 @@ func TestAJobThatKillsItsReusedChildAtOnceRunsFourTimes(t *testing.T) {
 		}
 	}
 	runs, err := os.ReadFile(w.ledger)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if n := bytes.Count(runs, []byte("\n")); n != 4 || w.bad(0).Failure.Group != "signal-KILL" {
 		t.Errorf("it ran %d times and failed as %s, want 4 and signal-KILL", n, w.bad(0).Failure.Group)
 	}

@@ -83,9 +83,7 @@ func (w *world) cancelDeaf(like queue.Put, waits string) {
 	w.run(Config{Pools: []Pool{w.pool(runner.Reuse, "keyed.py", 2)}})
 	until(t, "the first begins, and the other waits", func() bool { return len(w.ledgerLines()) > 0 && state() == waits })
 	began := time.Now()
-	if err := w.client.Cancel(t.Context(), "j0"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.client.Cancel(t.Context(), "j0"))
 	until(t, "the next is over", func() bool { return state() == "complete" })
 	for _, line := range w.ledgerLines() {
 		if line[0] == "beside" {

@@ -23,9 +23,7 @@ func TestParksAreTold(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := w.client.Redis().RPush(t.Context(), "ql:oarlock:responses", "K\nnobody\n1", "no answer").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.client.Redis().RPush(t.Context(), "ql:oarlock:responses", "K\nnobody\n1", "no answer").Err())
 	told, log := make(chan Event, 100), new(lockedBuffer)
 	w.run(Config{Pools: []Pool{w.pool(runner.Reuse, "parks.py", 1)}, Logger: slog.New(slog.NewTextHandler(log, nil)), OnEvent: func(e Event) {
 		switch e.Kind {

@@ -15,8 +15,6 @@ func TestAPlaceWaitsForTheDeathOfACanceledJob(t *testing.T) {
 		Queues:    []queue.RuledQueue{{Queue: "q", Rules: `{"shape":"a","throttles":["one"]}`}},
 		Throttles: []queue.RuledThrottle{{Name: "one", Rules: `{"limit":1,"patience":60}`, Limit: 1}},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	w.cancelDeaf(queue.Put{Queue: "q", Klass: "K"}, "throttled")
 }

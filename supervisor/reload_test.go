@@ -24,9 +24,7 @@ func TestWhatLeavesFinishesItsJobs(t *testing.T) {
 			next.Pools = []Pool{w.cfg.Pools[0]}
 			change(&next.Pools[0])
 			done, err := w.s.Reload(next)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			want := Changes{Leaving: []Leaving{{Pool: "p", Replaced: true, Jobs: 1}}}
 			if name == "renamed" {
 				want = Changes{Added: []string{"p2"}, Leaving: []Leaving{{Pool: "p", Jobs: 1}}}

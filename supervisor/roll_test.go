@@ -48,9 +48,7 @@ func (w *rollWorld) write(name string) {
 
 func (w *rollWorld) recycle() {
 	w.t.Helper()
-	if err := w.s.Recycle("p"); err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, w.s.Recycle("p"))
 }
 
 // reload names another command.

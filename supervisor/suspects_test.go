@@ -159,12 +159,8 @@ func TestOnlyTheSuspectPaysForADeath(t *testing.T) {
 			}
 			w.redis.order = nil
 			l, err := statedir.Begin(w.cfg.StateDir)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := l.Write([]statedir.Workers{{Name: "dead", Queues: []string{"q"}, MaxCrashes: 3}}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
+			must(t, l.Write([]statedir.Workers{{Name: "dead", Queues: []string{"q"}, MaxCrashes: 3}}))
 			statedir.NewSuspects(l).Admit(nil, statedir.Accused{Worker: "dead", JID: "j3"}, w.cfg.Logger)
 			deaths, crashes, interruptions := []int{1, 2, 3, 2}, []int{0, 3, 0, 2}, []int{0, 0, 0, 0}
 			if left {

@@ -66,9 +66,7 @@ func TestSparesAreNotKeptForLong(t *testing.T) {
 		if got := entries(t, d.life); len(got) != 3 { // lock, and both
 			t.Errorf("kept: %q", got)
 		}
-		if err := os.WriteFile(filepath.Join(entries(t, d.life)[0], "x"), nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(filepath.Join(entries(t, d.life)[0], "x"), nil, 0o600))
 		time.Sleep(spareTime / 2)
 		synctest.Wait()
 		if got := append(entries(t, d.life), entries(t, d.trashDir())...); len(got) != 1 {

@@ -24,18 +24,14 @@ func testDirs(t *testing.T, root string) (*Dirs, *bytes.Buffer) {
 	t.Helper()
 	var log bytes.Buffer
 	d, err := Open(root, slog.New(slog.NewTextHandler(&log, nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return d, &log
 }
 
 func mustCreate(t *testing.T, d *Dirs) string {
 	t.Helper()
 	path, err := d.Create(-1, -1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return path
 }
 
@@ -49,9 +45,7 @@ func entries(t *testing.T, dir string) []string {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return found
 }
 

@@ -25,27 +25,19 @@ func sinceBoot() time.Duration {
 // ended, and each that has ended is.
 func TestLeasesAreWatched(t *testing.T) {
 	l, err := openLeases()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	g, err := l.guard() // not closed, nor is the page: the watch goes on for ever
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var mu sync.Mutex
 	killed := map[int64]time.Duration{}
 	order := leaseOrder{Guard: g.number}
 	for i, fd := range []int{l.fd, g.timer} { // which the watch takes over
 		own, err := unix.Dup(fd)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		*[]*int{&order.Page, &order.Timer}[i] = own
 	}
 	v, err := order.open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	go v.run(func(row *leaseRow) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -134,20 +126,14 @@ func TestLeaseThatEndedBeforeTheChildWasBorn(t *testing.T) {
 // row is nobody else's, for the guard may only have been stopped.
 func TestGuardKilledAsItKills(t *testing.T) {
 	l, err := openLeases()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer l.close()
 	g, err := l.guard()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer g.close()
 	lease := func(target int64) *lease {
 		held, err := g.lease(target, 0, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return held
 	}
 	lives, died := lease(1), lease(2)
@@ -177,9 +163,7 @@ func TestLeasesAreGivenBack(t *testing.T) {
 			cmd := exec.Command("sh", "-c", "exit 0")
 			cmd.Env = os.Environ()
 			p, err := tr.Start(cmd, strength, Settings{Until: sinceBoot() + time.Hour})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if exit := p.Wait(); exit.Code != 0 || exit.Signal != 0 {
 				t.Fatalf("it ends as %+v", exit)
 			}

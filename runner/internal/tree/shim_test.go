@@ -41,20 +41,14 @@ func outputOf(t *testing.T, s Settings, argv ...string) (string, Exit) {
 func outputIn(t *testing.T, strength Strength, s Settings, argv ...string) (string, Exit) {
 	t.Helper()
 	out, in, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer out.Close()
 	cmd := &exec.Cmd{Path: argv[0], Args: argv, Env: os.Environ(), Dir: s.Dir, Stdout: in, Stderr: in}
 	p, err := testTrees(t).Start(cmd, strength, s)
 	in.Close()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text, err := io.ReadAll(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	exit := p.Wait()
 	p.Release()
 	return string(text), exit
@@ -117,9 +111,7 @@ func TestShimRefusesInOneSentence(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, text string, mode os.FileMode) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte(text), mode); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(text), mode))
 		return path
 	}
 	plain := file("plain", "#!/bin/sh\n", 0o644)
@@ -195,9 +187,7 @@ func TestEnvironmentIsExact(t *testing.T) {
 			want := []string{"PATH=" + os.Getenv("PATH"), "A=1", "B=x=y", "C="}
 			cmd.Env = want
 			p, err := tr.Start(cmd, strength, Settings{NoNewPrivs: true, OOMScoreAdj: 300})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			started()
 			var got []string
 			for out.Scan() {
@@ -218,24 +208,18 @@ func TestEnvironmentIsExact(t *testing.T) {
 // close-on-exec, as a careless starter of ours might have left behind, stays out.
 func TestDescriptorsAreExact(t *testing.T) {
 	leak, err := syscall.Open(os.DevNull, syscall.O_RDONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer syscall.Close(leak)
 	tr := testTrees(t)
 	for _, strength := range strengths(t, tr) {
 		t.Run(strength.String(), func(t *testing.T) {
 			cmd, out, started := command(t, python(), "-S", "-c", "import os; print(sorted(map(int, os.listdir('/proc/self/fd')))[:-1])")
 			status, err := os.Open(os.DevNull)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer status.Close()
 			cmd.ExtraFiles = []*os.File{status}
 			p, err := tr.Start(cmd, strength, Settings{NoNewPrivs: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			started()
 			expect(t, out, "[0, 1, 2, 3]")
 			if exit := p.Wait(); exit.Code != 0 {

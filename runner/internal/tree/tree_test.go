@@ -19,9 +19,7 @@ import (
 func testTrees(t testing.TB) *Starter {
 	t.Helper()
 	tr, err := Open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() {
 		for seen := tr.reaper.reap(nil); len(seen) > 0; { // what strength group has left, and we killed
 			seen = tr.reaper.reap(seen)
@@ -45,14 +43,10 @@ func strengths(t *testing.T, tr *Starter) []Strength {
 func command(t testing.TB, argv ...string) (*exec.Cmd, *bufio.Scanner, func()) {
 	t.Helper()
 	out, in, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { out.Close() })
 	path, err := exec.LookPath(argv[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cmd := &exec.Cmd{Path: path, Args: argv, Env: os.Environ(), Stdout: in, Stderr: in}
 	return cmd, bufio.NewScanner(out), func() { in.Close() }
 }
@@ -64,9 +58,7 @@ func startIn(t testing.TB, tr *Starter, strength Strength, s Settings, argv ...s
 	defer started()
 	s.Dir, cmd.Dir = "", s.Dir
 	p, err := tr.Start(cmd, strength, s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return p, out
 }
 
@@ -202,9 +194,7 @@ func TestNothingIsLeftOfAKilledSupervisor(t *testing.T) {
 		t.Run(strength.String(), func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "pids")
 			cmd, out, started := command(t, os.Args[0], doomedCommand, strength.String(), python(), "../../testdata/leaves-escapees.py", file, strconv.Itoa(escapees), "wait")
-			if err := cmd.Start(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, cmd.Start())
 			started()
 			expect(t, out, "ready")
 			cmd.Process.Kill()
@@ -296,25 +286,17 @@ func TestAForkThatHasEndedLeavesNoGroup(t *testing.T) {
 			leader.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 			err := leader.Run()
 			started()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			expect(t, out, "ready")
 			fork, err := tr.Forked(parent, leader.Process.Pid)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := fork.Equip(strength, Settings{}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
+			must(t, fork.Equip(strength, Settings{}))
 			fork.Lease(1) // long over
 			fork.Ended(Exit{Started: true})
 			fork.Wait()
 			fork.Kill()
 			fork.Release()
-			if err := syscall.Kill(-leader.Process.Pid, syscall.SIGUSR1); err != nil {
-				t.Fatal(err)
-			}
+			must(t, syscall.Kill(-leader.Process.Pid, syscall.SIGUSR1))
 			expect(t, out, "alive")
 		})
 	}

@@ -15,9 +15,7 @@ import (
 func files(t *testing.T, dir string) string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var names []string
 	for _, e := range entries {
 		names = append(names, filepath.Ext(e.Name()))
@@ -28,12 +26,8 @@ func files(t *testing.T, dir string) string {
 func TestALifeFileIsLockedWhileItsOwnerLives(t *testing.T) {
 	dir := t.TempDir()
 	l, err := Begin(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Write([]Workers{{Name: "w1", Queues: []string{"q"}, MaxCrashes: 3}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, l.Write([]Workers{{Name: "w1", Queues: []string{"q"}, MaxCrashes: 3}}))
 	if left, held, err := heritages(opened(t, dir)); len(left) != 0 || held || err != nil {
 		t.Errorf("the heritage of the living was found: %v, %v, %v", left, held, err)
 	}
@@ -57,18 +51,14 @@ func TestALifeFileIsLockedWhileItsOwnerLives(t *testing.T) {
 func TestALockThatOutlivesItsOwnerIsSeen(t *testing.T) {
 	dir := t.TempDir()
 	l, err := Begin(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// A process that the dead supervisor was starting holds its lock for a moment longer.
 	cmd := sleeper(t)
 	cmd.Process.Kill()
 	cmd.Wait()
 	dead := filepath.Join(dir, fmt.Sprintf("%d-x", cmd.Process.Pid))
 	for _, suffix := range []string{lifeSuffix, childrenSuffix} {
-		if err := os.Rename(filepath.Join(dir, l.name)+suffix, dead+suffix); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Rename(filepath.Join(dir, l.name)+suffix, dead+suffix))
 	}
 	if left, held, err := heritages(opened(t, dir)); len(left) != 0 || !held || err != nil {
 		t.Errorf("heritages() = %v, %v, %v; want one that is held", left, held, err)
@@ -82,9 +72,7 @@ func TestALockThatOutlivesItsOwnerIsSeen(t *testing.T) {
 func TestAnOrderlyEndLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	l, err := Begin(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := l.Enter(os.Getpid(), os.Getpid()); err != nil {
 		t.Fatal(err)
 	}
@@ -97,13 +85,9 @@ func TestAnOrderlyEndLeavesNothing(t *testing.T) {
 func TestAShorterTestamentReplacesALongerOne(t *testing.T) {
 	dir := t.TempDir()
 	l, err := Begin(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, all := range [][]Workers{{{Name: "one"}, {Name: "two"}, {Name: "three"}}, {{Name: "two"}}} {
-		if err := l.Write(all); err != nil {
-			t.Fatal(err)
-		}
+		must(t, l.Write(all))
 	}
 	l.Abandon()
 	left, _, err := heritages(opened(t, dir))
@@ -114,13 +98,9 @@ func TestAShorterTestamentReplacesALongerOne(t *testing.T) {
 
 func TestBrokenLifeFilesAreReportedAndSkipped(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "1-x"+lifeSuffix), []byte("{"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(dir, "1-x"+lifeSuffix), []byte("{"), 0o600))
 	l, err := Begin(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	l.Abandon()
 	left, _, err := heritages(opened(t, dir))
 	if len(left) != 1 || err == nil || !strings.Contains(err.Error(), "1-x") {
@@ -132,9 +112,7 @@ func TestBrokenLifeFilesAreReportedAndSkipped(t *testing.T) {
 func opened(t *testing.T, dir string) *os.Root {
 	t.Helper()
 	root, err := open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { root.Close() })
 	return root
 }
@@ -145,9 +123,7 @@ func sleeper(t *testing.T, env ...string) *exec.Cmd {
 	cmd := exec.Command("sleep", "60")
 	cmd.Env = append([]string{"PATH=/usr/bin:/bin"}, env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	t.Cleanup(func() {
 		cmd.Process.Kill()
 		cmd.Wait()
@@ -160,16 +136,12 @@ const childMark = "OARLOCK_PROTOCOL=1"
 func TestTheTableHasALineForEachLivingChild(t *testing.T) {
 	dir := t.TempDir()
 	l, err := Begin(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	gone, worker, heir := sleeper(t), sleeper(t), sleeper(t)
 	var lines []int
 	for i, cmd := range []*exec.Cmd{gone, worker, heir} {
 		line, err := l.Enter(cmd.Process.Pid, cmd.Process.Pid)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if lines = append(lines, line); i == 1 {
 			l.Leave(lines[0]) // the third comes while the second is still at work
 		}
