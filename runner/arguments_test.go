@@ -127,8 +127,7 @@ func TestArgumentsThatAreTooLongByThemselves(t *testing.T) {
 func TestPlaceholdersOfReusedChildren(t *testing.T) {
 	h := newHost(t)
 	spec := &Spec{Mode: Reuse, Command: []string{"/bin/sh", "-c", `read -r job; echo "$1 $WHERE"`, "sh"}, Args: []string{"{pool}/{slot}"}, Vars: map[string]string{"WHERE": "gpu{slot}"}}
-	w := newWitness()
-	c := start(t, h, spec, w)
+	c, w := started(t, h, spec)
 	mustRun(t, c, newJob("r1"), RunLimits{})
 	await(t, w.endings, "ending")
 	await(t, c.Exited(), "exit")

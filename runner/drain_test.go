@@ -84,8 +84,7 @@ func TestDrainBySignal(t *testing.T) {
 func TestDrainSignalIsNoCrash(t *testing.T) {
 	for _, mode := range []Mode{Once, Reuse} {
 		t.Run(fmt.Sprint(mode), func(t *testing.T) {
-			h, w := newHost(t), newWitness()
-			c := start(t, h, &Spec{Mode: mode, Command: shell("read -r job; echo at work; exec sleep 600"), DrainSignal: syscall.SIGUSR2}, w)
+			c, w := startOne(t, &Spec{Mode: mode, Command: shell("read -r job; echo at work; exec sleep 600"), DrainSignal: syscall.SIGUSR2})
 			r := mustRun(t, c, newJob("r1"), RunLimits{})
 			w.awaitLine(t, "at work")
 			r.Drain(0)

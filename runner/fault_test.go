@@ -127,8 +127,7 @@ func TestFaults(t *testing.T) {
 // run runs one job and returns its ending and how long it took from its handover.
 func (f *fault) run(t *testing.T, h *Host) (*Ending, *witness, time.Duration) {
 	t.Helper()
-	w := newWitness()
-	c := start(t, h, &f.spec, w)
+	c, w := started(t, h, &f.spec)
 	begin := time.Now()
 	mustRun(t, c, newJob("r1"), f.limits)
 	e := await(t, w.endings, "ending")
@@ -209,8 +208,7 @@ func dies(group string) func(*testing.T, *Host, *fault) string {
 func diesOf(group string) func(*testing.T, *Host, *fault) string {
 	return func(t *testing.T, h *Host, f *fault) string {
 		noticed := within(t, 100*time.Millisecond, "noticed", func() time.Duration {
-			w := newWitness()
-			c := start(t, h, &f.spec, w)
+			c, w := started(t, h, &f.spec)
 			mustRun(t, c, newJob("r1"), f.limits)
 			died := awaitDeath(c)
 			e := await(t, w.endings, "ending")
@@ -266,8 +264,7 @@ func failsWith(group string) func(*testing.T, *Host, *fault) string {
 
 func endsInSpiteOfGrandchild(t *testing.T, h *Host, f *fault) string {
 	end := func() time.Duration {
-		w := newWitness()
-		c := start(t, h, &f.spec, w)
+		c, w := started(t, h, &f.spec)
 		mustRun(t, c, newJob("r1"), f.limits)
 		died := awaitDeath(c)
 		expectEnding(t, await(t, w.endings, "ending"), Exited, "")
@@ -416,8 +413,7 @@ func largeJob(run string) *protocol.Job {
 
 // isKilledWith wants a job handed over at once: before its child is killed for what it does not read.
 func isKilledWith(t *testing.T, h *Host, f *fault, job *protocol.Job) string {
-	w := newWitness()
-	c := start(t, h, &f.spec, w)
+	c, w := started(t, h, &f.spec)
 	begin := time.Now()
 	mustRun(t, c, job, RunLimits{})
 	if handed := time.Since(begin); len(w.endings) > 0 {
@@ -506,8 +502,7 @@ func isNeverTaken(t *testing.T, h *Host, f *fault) string {
 
 func firstVerdictWins(t *testing.T, h *Host, f *fault) string {
 	const jobs = 40
-	w := newWitness()
-	c := start(t, h, &f.spec, w)
+	c, w := started(t, h, &f.spec)
 	for i := range jobs {
 		mustRun(t, c, newJob(fmt.Sprint("r", i)), RunLimits{})
 		expectEnding(t, await(t, w.endings, "ending"), Said, "first")
@@ -532,8 +527,7 @@ func wearsOut(t *testing.T, h *Host, f *fault) string {
 
 func isNotForged(t *testing.T, h *Host, f *fault) string {
 	payloads := scaled(300, 10_000)
-	w := newWitness()
-	c := start(t, h, &f.spec, w)
+	c, w := started(t, h, &f.spec)
 	for i := range payloads {
 		job := newJob(fmt.Sprint("r", i))
 		forged := fmt.Sprintf(`{"@":"ack","run":"r%d"}`, i+1)
@@ -572,8 +566,7 @@ func payloadArrives(t *testing.T, h *Host, f *fault) string {
 	var sizes []string
 	for _, size := range []int{1 << 16, 1 << 20, 16 << 20} {
 		data := []byte(`{"n":[],"big":9007199254740993,"fill":"` + strings.Repeat("é", size/2) + `"}`)
-		w := newWitness()
-		c := start(t, h, &f.spec, w)
+		c, w := started(t, h, &f.spec)
 		job := newJob("r1")
 		job.Data = data
 		mustRun(t, c, job, RunLimits{})
@@ -730,9 +723,7 @@ func TestEndThatComesWithTheLastWords(t *testing.T) {
 // What a program prints before its verdict belongs to its run, even though it
 // comes by other pipes.
 func TestLogBelongsToItsRun(t *testing.T) {
-	h := newHost(t)
-	w := newWitness()
-	c := start(t, h, &Spec{Mode: Reuse, Command: fixture("prints-on-all.py")}, w)
+	c, w := startOne(t, &Spec{Mode: Reuse, Command: fixture("prints-on-all.py")})
 	for i := range 300 {
 		run := fmt.Sprint("r", i)
 		mustRun(t, c, newJob(run), RunLimits{})

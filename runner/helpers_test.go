@@ -236,11 +236,23 @@ func start(t testing.TB, h *Host, spec *Spec, w *witness) *Child {
 	return c
 }
 
+// startOne starts a child on a host of its own.
+func startOne(t testing.TB, spec *Spec) (*Child, *witness) {
+	t.Helper()
+	return started(t, newHost(t), spec)
+}
+
+// started is start with a witness of its own.
+func started(t testing.TB, h *Host, spec *Spec) (*Child, *witness) {
+	t.Helper()
+	w := newWitness()
+	return start(t, h, spec, w), w
+}
+
 // runOnce runs one job on a fresh child and returns how it ended, when the child is gone.
 func runOnce(t testing.TB, h *Host, spec *Spec, limits RunLimits) (*Ending, *witness) {
 	t.Helper()
-	w := newWitness()
-	c := start(t, h, spec, w)
+	c, w := started(t, h, spec)
 	mustRun(t, c, newJob("r1"), limits)
 	e := await(t, w.endings, "ending")
 	if spec.Mode == Reuse {

@@ -54,8 +54,7 @@ func TestLeaseEndsTheTree(t *testing.T) {
 				file := filepath.Join(t.TempDir(), "pids")
 				command, data := escaping(mode, file)
 				c := start(t, h, &Spec{Mode: mode, Command: command, Kill: strength}, w)
-				r, err := c.Run(dataJob("r1", data), RunLimits{Lease: sinceBoot() + time.Hour})
-				must(t, err)
+				r := mustRun(t, c, dataJob("r1", data), RunLimits{Lease: sinceBoot() + time.Hour})
 				until(t, "line from the child", func() bool { return w.text("r1") != "" })
 				end := sinceBoot() + 200*time.Millisecond
 				r.Renew(end)
@@ -105,8 +104,7 @@ func TestLeaseLetsLive(t *testing.T) {
 			must(t, unix.Mkfifo(fifo, 0o600))
 			c := start(t, h, &Spec{Mode: Reuse, Status: StatusLines, Command: shell(script), Kill: strength, Env: []string{"PATH=/usr/bin:/bin", "FIFO=" + fifo}}, w)
 			give := func(run, data string, lease time.Duration) *Run {
-				r, err := c.Run(dataJob(run, data), RunLimits{Lease: lease})
-				must(t, err)
+				r := mustRun(t, c, dataJob(run, data), RunLimits{Lease: lease})
 				return r
 			}
 			// looks has the guard look, and waits until it has found that nothing ends before at.
@@ -149,8 +147,7 @@ func TestLeaseOutlivesItsGuard(t *testing.T) {
 			continue // the child dies with its guard
 		}
 		t.Run(strength.String(), func(t *testing.T) {
-			h, w := newHost(t), newWitness()
-			c := start(t, h, &Spec{Mode: Reuse, Command: shell("read -r job; exec sleep 600"), Kill: strength}, w)
+			c, w := startOne(t, &Spec{Mode: Reuse, Command: shell("read -r job; exec sleep 600"), Kill: strength})
 			r := mustRun(t, c, newJob("r1"), RunLimits{Lease: sinceBoot() + time.Hour})
 			for _, pid := range proc.Children(nil, os.Getpid()) {
 				if runnertest.IsWarden(pid) {

@@ -20,8 +20,7 @@ func TestProcessesLeftRunningAreCounted(t *testing.T) {
 				{"sleep 0.01 & wait; true | cat; exit 0", 0},
 				{"exit 0", 0},
 			} {
-				w := newWitness()
-				c := start(t, h, &Spec{Command: shell(tt.script), Kill: kill}, w)
+				c, w := started(t, h, &Spec{Command: shell(tt.script), Kill: kill})
 				mustRun(t, c, newJob("r1"), RunLimits{})
 				e := await(t, w.endings, "ending")
 				if exit := await(t, w.exits, "exit"); exit.Left != tt.want || exit.Code != 0 || e.Kind != Exited {

@@ -50,8 +50,7 @@ func TestMemoryOverTheLimit(t *testing.T) {
 			h := newHost(t)
 			spec.Sandbox = Sandbox{NoNewPrivs: true, Limits: Limits{Memory: &limit}}
 			within(t, 2500*time.Millisecond, "killed", func() time.Duration { // a look every second, and a second to grow
-				w := newWitness()
-				c := start(t, h, spec, w)
+				c, w := started(t, h, spec)
 				begin := time.Now()
 				mustRun(t, c, dataJob("r1", `{"do":"grow","mib":500}`), RunLimits{})
 				e := await(t, w.endings, "ending")
@@ -80,8 +79,7 @@ func TestKernelKilledForMemory(t *testing.T) {
 	}
 	for name, spec := range programs {
 		for range scaled(1, 3) {
-			w := newWitness()
-			c := start(t, h, spec, w)
+			c, w := started(t, h, spec)
 			must(t, os.WriteFile(filepath.Join(group, "cgroup.procs"), fmt.Append(nil, c.PID()), 0))
 			mustRun(t, c, dataJob("r1", `{"do":"grow","mib":500}`), RunLimits{})
 			e := await(t, w.endings, "ending")

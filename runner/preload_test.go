@@ -54,8 +54,7 @@ func dataJob(run, data string) *protocol.Job {
 // work starts a child and has it work one job.
 func work(t testing.TB, h *Host, spec *Spec, data string) (*Ending, Exit, *witness) {
 	t.Helper()
-	w := newWitness()
-	c := start(t, h, spec, w)
+	c, w := started(t, h, spec)
 	mustRun(t, c, dataJob("r1", data), RunLimits{})
 	e := await(t, w.endings, "ending")
 	await(t, c.Exited(), "exit")
@@ -445,8 +444,7 @@ func rateForks(t testing.TB, h *Host, spec *Spec, jobs int) (rate float64, answe
 func TestForkSharesMemory(t *testing.T) {
 	for language, command := range preloadable(t) {
 		t.Run(language, func(t *testing.T) {
-			h, w := newHost(t), newWitness()
-			c := start(t, h, &Spec{Mode: Preload, Command: command}, w)
+			c, w := startOne(t, &Spec{Mode: Preload, Command: command})
 			mustRun(t, c, dataJob("r1", `{"do":"pause"}`), RunLimits{})
 			until(t, "pause", func() bool { return strings.Contains(w.text("r1"), "pausing") })
 			m, ok := proc.ReadMemory(c.PID())

@@ -98,8 +98,7 @@ func TestChildLeavesWithoutItsJobAndSaysWhy(t *testing.T) {
 }
 
 func TestVerdicts(t *testing.T) {
-	h := newHost(t)
-	w := newWitness()
+	h, w := newHost(t), newWitness()
 	c := start(t, h, &Spec{Mode: Reuse, Status: StatusLines, Command: shell(`
 		while read -r job; do
 			case $job in
@@ -152,9 +151,7 @@ func TestVerdicts(t *testing.T) {
 
 // Of several jobs, only the first can have been at work.
 func TestPrefetchedJobsAreInnocent(t *testing.T) {
-	h := newHost(t)
-	w := newWitness()
-	c := start(t, h, &Spec{Mode: Reuse, Status: StatusLines, Command: shell(`read -r job; echo '{"@":"ack"}'; read -r job; sleep 0.2; kill -SEGV $$`)}, w)
+	c, w := startOne(t, &Spec{Mode: Reuse, Status: StatusLines, Command: shell(`read -r job; echo '{"@":"ack"}'; read -r job; sleep 0.2; kill -SEGV $$`)})
 	for _, run := range []string{"r1", "r2", "r3", "r4"} {
 		mustRun(t, c, newJob(run), RunLimits{})
 	}
@@ -167,9 +164,7 @@ func TestPrefetchedJobsAreInnocent(t *testing.T) {
 }
 
 func TestPayloadThatIsNotJSON(t *testing.T) {
-	h := newHost(t)
-	w := newWitness()
-	c := start(t, h, &Spec{Mode: Reuse, Command: shell("cat >/dev/null")}, w)
+	c, _ := startOne(t, &Spec{Mode: Reuse, Command: shell("cat >/dev/null")})
 	job := newJob("r1")
 	job.Data = []byte("{\"a\":\n")
 	if _, err := c.Run(job, RunLimits{}); err != ErrPayload {
@@ -194,9 +189,7 @@ func TestStartErrors(t *testing.T) {
 
 // A child that ends before it is given its job is asked for its word all the same.
 func TestOnceChildThatIsFaster(t *testing.T) {
-	h := newHost(t)
-	w := newWitness()
-	c := start(t, h, &Spec{Command: shell(`echo early; echo "{\"@\":\"ack\",\"run\":\"$OARLOCK_RUN\"}"`)}, w)
+	c, w := startOne(t, &Spec{Command: shell(`echo early; echo "{\"@\":\"ack\",\"run\":\"$OARLOCK_RUN\"}"`)})
 	for {
 		if !proc.Alive(c.PID()) {
 			break
@@ -281,10 +274,8 @@ func TestWhatAnExceptionSaid(t *testing.T) {
 
 // Whoever has no time to wait for a child that reads nothing, because new code is to have its place, kills it, and that is said.
 func TestAChildThatIsKilledForNotReading(t *testing.T) {
-	w := newWitness()
-	c := start(t, newHost(t), &Spec{Mode: Reuse, Command: shell(`exec sleep 600`)}, w)
-	_, err := c.Run(dataJob("r1", "1"), RunLimits{})
-	must(t, err)
+	c, w := startOne(t, &Spec{Mode: Reuse, Command: shell(`exec sleep 600`)})
+	mustRun(t, c, dataJob("r1", "1"), RunLimits{})
 	c.Kill(CauseProtocol)
 	e, exit := await(t, w.endings, "ending"), await(t, w.exits, "exit")
 	if want := "it did not read its job in time"; e.Kind != BrokeProtocol || e.Began || e.Message != want || exit.Message != want {
@@ -301,8 +292,7 @@ func TestTheTimeOfAJobBeginsWhenItIsRead(t *testing.T) {
 	w := newWitness()
 	c := start(t, newHost(t), &Spec{Mode: Reuse, WriteTimeout: 100 * time.Hour, StallTimeout: time.Hour,
 		Command: shell(`read -r go <` + begin + `; read -r job; echo >` + began + `; exec sleep 600`)}, w)
-	r, err := c.Run(dataJob("r1", "1"), RunLimits{Timeout: time.Hour})
-	must(t, err)
+	r := mustRun(t, c, dataJob("r1", "1"), RunLimits{Timeout: time.Hour})
 	now := time.Now()
 	stopped := func(after time.Duration) bool {
 		c.look(now.Add(after))
@@ -312,7 +302,7 @@ func TestTheTimeOfAJobBeginsWhenItIsRead(t *testing.T) {
 		t.Error("the time of a job was over that its child had not read")
 	}
 	must(t, os.WriteFile(begin, []byte("go\n"), 0))
-	_, err = os.ReadFile(began) // as soon as the child writes it
+	_, err := os.ReadFile(began) // as soon as the child writes it
 	must(t, err)
 	if stopped(3 * time.Hour) {
 		t.Error("the time of a job was over within an hour of its beginning")
@@ -340,11 +330,9 @@ for line in sys.stdin:
 		"a single line":       shell(`read -r job; read -r go <` + fifo + `; echo '{"@":"ack"}'; exec sleep 60`),
 	} {
 		t.Run(name, func(t *testing.T) {
-			h, w := newHost(t), newWitness()
-			c := start(t, h, &Spec{Mode: Reuse, Status: StatusLines, Command: command}, w)
+			c, w := startOne(t, &Spec{Mode: Reuse, Status: StatusLines, Command: command})
 			give := func(run, data string) *Run {
-				r, err := c.Run(dataJob(run, data), RunLimits{})
-				must(t, err)
+				r := mustRun(t, c, dataJob(run, data), RunLimits{})
 				return r
 			}
 			first := give("r1", `"wait"`)

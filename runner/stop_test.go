@@ -195,8 +195,7 @@ func TestShutdown(t *testing.T) {
 		}
 	})
 	t.Run("idle, deaf", func(t *testing.T) {
-		w := newWitness()
-		c := start(t, h, &Spec{Mode: Reuse, Command: shell("exec sleep 100")}, w)
+		c, w := started(t, h, &Spec{Mode: Reuse, Command: shell("exec sleep 100")})
 		c.Shutdown(400 * time.Millisecond)
 		if exit := await(t, w.exits, "exit"); exit.Signal.String() != "terminated" || exit.Cause != CauseShutdown {
 			t.Errorf("%+v", exit)
@@ -236,8 +235,7 @@ func TestShutdown(t *testing.T) {
 		}
 	})
 	t.Run("once, in time", func(t *testing.T) {
-		w := newWitness()
-		c := start(t, h, &Spec{Command: shell("read -r job; echo at work; sleep 0.2; exit 0")}, w)
+		c, w := started(t, h, &Spec{Command: shell("read -r job; echo at work; sleep 0.2; exit 0")})
 		mustRun(t, c, newJob("r1"), RunLimits{})
 		w.awaitLine(t, "at work")
 		c.Shutdown(10 * time.Second)
@@ -260,9 +258,7 @@ func TestKilledBecauseOfMemory(t *testing.T) {
 
 // A child of mode Once that does not leave after its verdict is made to.
 func TestLingering(t *testing.T) {
-	h := newHost(t)
-	w := newWitness()
-	c := start(t, h, &Spec{Command: shell(`trap '' TERM; echo "{\"@\":\"ack\",\"run\":\"$OARLOCK_RUN\"}"; while :; do sleep 1; done`), ExitTimeout: 200 * time.Millisecond}, w)
+	c, w := startOne(t, &Spec{Command: shell(`trap '' TERM; echo "{\"@\":\"ack\",\"run\":\"$OARLOCK_RUN\"}"; while :; do sleep 1; done`), ExitTimeout: 200 * time.Millisecond})
 	mustRun(t, c, newJob("r1"), RunLimits{})
 	if e := await(t, w.endings, "ending"); e.Kind != Said || e.Verdict.Kind != protocol.Ack {
 		t.Errorf("%v; want an ack", e.Kind)
@@ -421,8 +417,7 @@ func TestKeptDirectory(t *testing.T) {
 }
 
 func TestEnvironment(t *testing.T) {
-	h := newHost(t)
-	w := newWitness()
+	h, w := newHost(t), newWitness()
 	spec := &Spec{Pool: "mail", Command: shell("env | sort; pwd"), Dir: "private", Env: []string{"PATH=/usr/bin:/bin", "OARLOCK_RUN=forged", "A=b", "TRACEPARENT=another"}, Sandbox: Sandbox{PrivateDir: true}, Kill: KillGroup}
 	job := newJob("r1")
 	job.Trace = &protocol.Trace{Parent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", State: "v=1"}

@@ -199,8 +199,7 @@ func TestTooLong(t *testing.T) {
 
 // A hello on stdout counts until the child has read of a job, and no longer.
 func TestLateHello(t *testing.T) {
-	h := newHost(t)
-	w := newWitness()
+	h, w := newHost(t), newWitness()
 	hello := `echo '{"@":"hello","v":[1],"caps":["cancel"]}'`
 	c := start(t, h, &Spec{Mode: Reuse, Command: shell(`while read -r job; do ` + hello + `; run=${job#*'"run":"'}
 		echo "{\"@\":\"ack\",\"run\":\"${run%%'"'*}\"}"; done`)}, w)
