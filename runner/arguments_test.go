@@ -131,9 +131,7 @@ func TestPlaceholdersOfReusedChildren(t *testing.T) {
 	mustRun(t, c, newJob("r1"), RunLimits{})
 	await(t, w.endings, "ending")
 	await(t, c.Exited(), "exit")
-	if got := w.text("r1"); got != "test/1 gpu1\n" {
-		t.Errorf("it printed %q", got)
-	}
+	same(t, w.text("r1"), "test/1 gpu1\n", "it printed %q")
 	spec = &Spec{Mode: Reuse, Command: shell("true"), Args: []string{"{jid}"}, Kill: KillGroup}
 	var wrong *ArgumentError
 	if _, err := h.Start(context.Background(), spec, 1, nil, w); !errors.As(err, &wrong) {

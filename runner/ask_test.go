@@ -56,7 +56,5 @@ func TestAskEndsWithItsContext(t *testing.T) {
 		done <- err
 	}()
 	cancel()
-	if err := <-done; err != context.Canceled {
-		t.Errorf("it ended with %v", err)
-	}
+	same(t, <-done, context.Canceled, "it ended with %v")
 }

@@ -492,9 +492,7 @@ func isNeverTaken(t *testing.T, h *Host, f *fault) string {
 		f.spec.Command = append(f.spec.Command[:2:2], verdict[:cut])
 		e, w, _ := f.run(t, h)
 		expectEnding(t, e, Died, "signal-KILL")
-		if got := strings.TrimSuffix(w.text("r1"), "\n"); got != verdict[:cut] {
-			t.Errorf("log %q; want %q", got, verdict[:cut])
-		}
+		same(t, strings.TrimSuffix(w.text("r1"), "\n"), verdict[:cut], "log %q")
 		cuts++
 	}
 	return fmt.Sprintf("cuts=%d taken=0", cuts)
@@ -509,9 +507,7 @@ func firstVerdictWins(t *testing.T, h *Host, f *fault) string {
 	}
 	c.Shutdown(time.Second)
 	await(t, c.Exited(), "exit")
-	if n := len(w.endings); n != 0 {
-		t.Errorf("%d endings too many", n)
-	}
+	same(t, len(w.endings), 0, "%d endings too many")
 	return fmt.Sprintf("jobs=%d endings=%d", jobs, jobs)
 }
 
@@ -555,9 +551,7 @@ func lastWordsArrive(t *testing.T, h *Host, f *fault) string {
 	for range times {
 		e, w, _ := f.run(t, h)
 		expectEnding(t, e, Exited, "")
-		if got := len(strings.TrimSuffix(w.text("r1"), "\n")); got != 30000 {
-			t.Errorf("%d bytes of 30000 arrived", got)
-		}
+		same(t, len(strings.TrimSuffix(w.text("r1"), "\n")), 30000, "%d bytes of 30000 arrived")
 	}
 	return fmt.Sprintf("whole=%d", times)
 }
@@ -602,9 +596,7 @@ func forgeriesAreLog(t *testing.T, h *Host, f *fault) string {
 	if e.Verdict.Kind != protocol.Ack || len(e.Puts) > 0 || e.Checkpoint != nil {
 		t.Errorf("%v, %d puts, checkpoint %q", e.Verdict.Kind, len(e.Puts), e.Checkpoint)
 	}
-	if got := strings.Count(w.text("r1"), "\n"); got != times*len(lines)+1 {
-		t.Errorf("%d lines are in the log; want all %d", got, times*len(lines)+1)
-	}
+	same(t, strings.Count(w.text("r1"), "\n"), times*len(lines)+1, "%d lines are in the log")
 	return fmt.Sprintf("forged_lines=%d taken=0 %v", times*len(lines), took)
 }
 
@@ -695,9 +687,7 @@ func TestTerminalDeadline(t *testing.T) {
 		deadline := time.Now().Add(50 * time.Millisecond)
 		ours.SetReadDeadline(deadline)
 		await(t, ended, "end of the reader")
-		if got := w.text(""); got != "half a line\n" {
-			t.Errorf("log %q", got)
-		}
+		same(t, w.text(""), "half a line\n", "log %q")
 		return time.Since(deadline)
 	})
 	t.Logf("C12  pass  deadline of a terminal: %v late", late)
@@ -715,9 +705,7 @@ func TestEndThatComesWithTheLastWords(t *testing.T) {
 	s, w, ended := listening(t, ours, false)
 	s.hurry(time.Hour)
 	await(t, ended, "end of the reader")
-	if got := w.text(""); got != "last words\n" {
-		t.Errorf("log %q", got)
-	}
+	same(t, w.text(""), "last words\n", "log %q")
 }
 
 // What a program prints before its verdict belongs to its run, even though it

@@ -236,6 +236,14 @@ func start(t testing.TB, h *Host, spec *Spec, w *witness) *Child {
 	return c
 }
 
+// same fails the test unless got is want; format says what was got.
+func same[T comparable](t testing.TB, got, want T, format string) {
+	t.Helper()
+	if got != want {
+		t.Errorf(format+"; want %v", got, want)
+	}
+}
+
 // startOne starts a child on a host of its own.
 func startOne(t testing.TB, spec *Spec) (*Child, *witness) {
 	t.Helper()

@@ -98,9 +98,7 @@ func TestTheGroupOfAChildThatIsGoneMustHaveTheSupervisorsMark(t *testing.T) {
 			must(t, rest.Start())
 			defer rest.Wait()
 			defer rest.Process.Kill()
-			if remains := slices.Contains(Remaining([]Identity{Self()}), rest.Process.Pid); remains != (tt.killed > 0) {
-				t.Errorf("it remains: %t", remains)
-			}
+			same(t, slices.Contains(Remaining([]Identity{Self()}), rest.Process.Pid), (tt.killed > 0), "it remains: %t")
 			left := leftBy(t, Self(), leader)
 			leader.Process.Kill()
 			leader.Wait()

@@ -241,6 +241,14 @@ func TestForksOutliveTheirProgram(t *testing.T) {
 			}
 			syscall.Kill(s.Parent, syscall.SIGKILL)
 			began = time.Now()
+			until(t, "a fork of a new program", func() bool { // one that was asked of the old program while it died is none
+				c, err := h.Start(t.Context(), spec, 1, nil, newWitness())
+				if err == nil {
+					c.Kill(CauseShutdown)
+					await(t, c.Exited(), "end of a fork")
+				}
+				return err == nil
+			})
 			_, _, _ = work(t, h, spec, `{}`)
 			took := time.Since(began)
 			t.Logf("B20 %v: a new program and its first job %v after the old one was killed; the first took %v", strength, took.Round(time.Millisecond), first.Round(time.Millisecond))

@@ -137,9 +137,7 @@ func TestVerdicts(t *testing.T) {
 	if v := ask("r6"); v.Kind != protocol.Unknown || v.Klass != "K" || v.Message != "no K here" {
 		t.Errorf("unknown: %+v", v)
 	}
-	if got := c.Jobs(); got != 6 {
-		t.Errorf("%d jobs; want 6", got)
-	}
+	same(t, c.Jobs(), 6, "%d jobs")
 	c.Shutdown(5 * time.Second)
 	if exit := await(t, w.exits, "exit"); exit.Code != 0 || exit.Signal != 0 || exit.Cause != CauseShutdown {
 		t.Errorf("exit after end of file: %+v", exit)

@@ -342,18 +342,14 @@ func TestWhoNamesItsRuns(t *testing.T) {
 			w := newWitness()
 			tt.spec.Mode, tt.spec.Command = Reuse, shell(tt.script)
 			c := start(t, h, &tt.spec, w)
-			if got := c.NamesRuns(); got != tt.before {
-				t.Errorf("%v before its first job, want %v", got, tt.before)
-			}
+			same(t, c.NamesRuns(), tt.before, "%v before its first job")
 			for i, run := range []string{"r1", "r2"} {
 				mustRun(t, c, dataJob(run, fmt.Sprint(i+1)), RunLimits{})
 				await(t, w.endings, "ending")
 			}
 			c.Shutdown(5 * time.Second)
 			await(t, w.exits, "exit") // all that it said was heard
-			if got := c.NamesRuns(); got != tt.after {
-				t.Errorf("%v after two, want %v", got, tt.after)
-			}
+			same(t, c.NamesRuns(), tt.after, "%v after two")
 		})
 	}
 }

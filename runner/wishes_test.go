@@ -56,9 +56,7 @@ func TestOnlyTheLastOfWishesCounts(t *testing.T) {
 				t.Errorf("%s: %s", tt.want, why)
 			}
 		}
-		if got := shown(ws.take()); got != tt.want {
-			t.Errorf("%s, want %s", got, tt.want)
-		}
+		same(t, shown(ws.take()), tt.want, "%s")
 	}
 }
 
@@ -105,9 +103,7 @@ func TestWishesOfAChild(t *testing.T) {
 	if got := shown(e.Wishes); e.Kind != Said || e.Verdict.Kind != protocol.Retry || !strings.HasPrefix(got, "tag[a b] other.cancel") || strings.Contains(got, "late") {
 		t.Errorf("%v %+v: %s", e.Kind, e.Verdict, got)
 	}
-	if told := w.told(); told != 1 {
-		t.Errorf("told %d times to ask", told)
-	}
+	same(t, w.told(), 1, "told %d times to ask")
 	for _, why := range []string{"tags is not a list of strings", "message is missing"} {
 		if !slices.ContainsFunc(w.lines(), func(l loggedLine) bool { return l.refused == why }) {
 			t.Errorf("no line was refused because %q", why)

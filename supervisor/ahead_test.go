@@ -25,9 +25,7 @@ func TestShortJobsAreTakenAhead(t *testing.T) {
 			w.cfg.Pools[0].Prefetch = prefetch
 			w.tripping(500 * time.Microsecond)
 			w.host.work = lasting(100 * time.Microsecond)
-			w.redis.put(1000)
-			w.run()
-			time.Sleep(10 * time.Second)
+			w.runFor(10*time.Second, 1000)
 			w.want("complete", 1000)
 			for i := range 1000 {
 				if n := w.host.begun(fmt.Sprintf("j%d", i)); n != 1 {
@@ -54,9 +52,7 @@ func TestNothingIsTakenAheadOfLongJobs(t *testing.T) {
 			time.Sleep(time.Millisecond)
 			return said(protocol.Ack)
 		}
-		w.redis.put(50)
-		w.run()
-		time.Sleep(5 * time.Second)
+		w.runFor(5*time.Second, 50)
 		w.want("complete", 50)
 	})
 }
@@ -83,9 +79,7 @@ func TestWhatWaitsBehindALongJobGoesBackToRedis(t *testing.T) {
 				time.Sleep(100 * time.Microsecond)
 				return said(protocol.Ack)
 			}
-			w.redis.put(jobs)
-			w.run()
-			time.Sleep(5 * time.Second)
+			w.runFor(5*time.Second, jobs)
 			w.want("running", children)
 			time.Sleep(20 * time.Second)
 			w.want("complete", jobs)
@@ -116,9 +110,7 @@ func TestManyChildrenHaveNothingAhead(t *testing.T) {
 			most.Store(max(most.Load(), int64(w.redis.states()["running"])))
 			return said(protocol.Ack)
 		}
-		w.redis.put(4000)
-		w.run()
-		time.Sleep(5 * time.Second)
+		w.runFor(5*time.Second, 4000)
 		w.want("complete", 4000)
 		if most.Load() > 200 {
 			t.Errorf("%d jobs were in the hands of 200 children", most.Load())
@@ -145,9 +137,7 @@ func TestAnUrgentJobWaitsForLittleThatWasTakenAhead(t *testing.T) {
 				time.Sleep(length)
 				return said(protocol.Ack)
 			}
-			w.redis.put(2000)
-			w.run()
-			time.Sleep(10 * time.Second)
+			w.runFor(10*time.Second, 2000)
 			w.want("complete", 2001)
 			late := time.Duration(began.Load() - put.Load())
 			if most := 2*time.Millisecond + 3*trip + length; late > most { // a call that is out, one that waits for more, and its own
@@ -178,8 +168,7 @@ func TestNothingIsTakenAheadWhereItCouldHarm(t *testing.T) {
 			}
 			w.redis.put(50)
 			harm(w)
-			w.run()
-			time.Sleep(5 * time.Second)
+			w.runFor(5*time.Second, 0)
 			w.want("complete", 50)
 		})
 	}
@@ -202,8 +191,7 @@ func TestLittleDataIsTakenAhead(t *testing.T) {
 			j.Data = []byte(`"` + strings.Repeat("x", 16<<10-2) + `"`)
 		}
 		w.redis.mu.Unlock()
-		w.run()
-		time.Sleep(5 * time.Second)
+		w.runFor(5*time.Second, 0)
 		w.want("complete", 200)
 		if most < 2 || most > 10 { // one at work, four behind it, and as many that are settled meanwhile
 			t.Errorf("%d jobs of 16 KiB were in hand", most)

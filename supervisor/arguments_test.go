@@ -20,9 +20,7 @@ func TestBadArgumentsConcernTheirJobAlone(t *testing.T) {
 			}
 			return fmt.Errorf("start it: %w", &runner.ArgumentError{Where: "args[0]", Why: "{data.path}: there is none"})
 		}
-		w.redis.put(300)
-		w.run()
-		time.Sleep(10 * time.Second)
+		w.runFor(10*time.Second, 300)
 		if s := w.s.Snapshot().Pools[0]; s.Breaker != "" || s.Barren != "" || s.Counters.Unstarted != 0 || s.Counters.Failed != 300 {
 			t.Errorf("the pool is %+v", s)
 		}

@@ -59,9 +59,7 @@ func TestARetryCommandDecides(t *testing.T) {
 	} {
 		runFaked(t, tt.name, func(t *testing.T, w *fakeWorld) {
 			w.asks(func(context.Context, string) (string, error) { return tt.answer, nil })
-			w.redis.put(1)
-			w.run()
-			time.Sleep(59 * time.Second)
+			w.runFor(59*time.Second, 1)
 			j := w.redis.job("j0")
 			state := j.state
 			if state != "complete" && state != "failed" {
@@ -86,9 +84,7 @@ func TestARetryCommandThatDoesNotAnswer(t *testing.T) {
 		runFaked(t, name, func(t *testing.T, w *fakeWorld) {
 			w.redis.lock = 3 * time.Second // less than the command has
 			asked := w.asks(answer)
-			w.redis.put(1)
-			w.run()
-			time.Sleep(5 * time.Minute)
+			w.runFor(5*time.Minute, 1)
 			w.want("failed", 1)
 			if begun := w.host.begun("j0"); begun != 6 || asked.Load() != 6 {
 				t.Errorf("begun %d times, asked %d times; want 6 and 6", begun, asked.Load())
@@ -217,8 +213,7 @@ func TestARetryCommandIsAskedAboutParkTimeouts(t *testing.T) {
 		w.redis.mu.Lock()
 		w.redis.jobs["j0"].Expired, w.redis.jobs["j0"].Correlation = true, "c"
 		w.redis.mu.Unlock()
-		w.run()
-		time.Sleep(30 * time.Second)
+		w.runFor(30*time.Second, 0)
 		if j := w.redis.job("j0"); j.state != "failed" || j.settlement.Group != "nobody-answered" || w.host.begun("j0") != 0 {
 			t.Errorf("it is %s in group %q, and was begun %d times", j.state, j.settlement.Group, w.host.begun("j0"))
 		}

@@ -47,8 +47,7 @@ func TestWhatGoesInOneMessage(t *testing.T) {
 			for i := range 30 {
 				c.change(i, w.redis.jobs[fmt.Sprintf("j%d", i)])
 			}
-			w.run()
-			time.Sleep(time.Minute)
+			w.runFor(time.Minute, 0)
 			failed := w.redis.states()["failed"]
 			w.want("complete", 30-failed)
 			if (failed == 1) != (name == "no JSON") {
@@ -86,8 +85,7 @@ func TestAMessageWaitsForMore(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := batched(t, 1, 10)
 		w.cfg.Pools[0].BatchWait = 2 * time.Second
-		w.run()
-		time.Sleep(time.Second)
+		w.runFor(time.Second, 0)
 		for range 3 {
 			w.redis.put(2)
 			time.Sleep(500 * time.Millisecond)
@@ -124,8 +122,7 @@ func TestAMessageThatComesToGriefIsOneEnding(t *testing.T) {
 		w.redis.put(100)
 		opened := false
 		w.cfg.OnEvent = func(e Event) { opened = opened || e.Kind == BreakerOpened }
-		w.run()
-		time.Sleep(time.Minute)
+		w.runFor(time.Minute, 0)
 		w.want("complete", 100)
 		w.end()
 		if got := w.host.sizes(); got[0] != 100 || slices.Max(got[1:]) > 50 {
@@ -147,9 +144,7 @@ func TestOneOfAMessageIsCancelled(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := batched(t, 1, 5)
 		w.host.work = lasting(3 * time.Second)
-		w.redis.put(5)
-		w.run()
-		time.Sleep(time.Second)
+		w.runFor(time.Second, 5)
 		w.redis.steal("j4", "another")
 		time.Sleep(30 * time.Second)
 		w.want("complete", 4)
@@ -173,9 +168,7 @@ func TestMessagesThroughLostReplies(t *testing.T) {
 			}
 			return fault{}
 		})
-		w.redis.put(200)
-		w.run()
-		time.Sleep(5 * time.Minute)
+		w.runFor(5*time.Minute, 200)
 		w.want("complete", 200)
 		for i := range 200 {
 			if n := w.host.begun(fmt.Sprintf("j%d", i)); n != 1 {

@@ -21,9 +21,7 @@ func TestSlotsShareTheWaitsOfAChildThatDiesAtBoot(t *testing.T) {
 				time.Sleep(10 * time.Millisecond)
 				return errBoot
 			}
-			w.redis.put(10)
-			w.run()
-			time.Sleep(time.Minute)
+			w.runFor(time.Minute, 10)
 			if n := w.host.starts(); n < 10 || n > 15 {
 				t.Errorf("%d starts in the first minute, want 4 at once and about ten trials", n)
 			}
@@ -47,9 +45,7 @@ func TestAChildThatDoesNotReadItsFirstJobDiedAtBoot(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 			return &runner.Ending{Kind: runner.LeftEarly, ExitCode: 1}
 		}
-		w.redis.put(100)
-		w.run()
-		time.Sleep(time.Minute)
+		w.runFor(time.Minute, 100)
 		if n := w.host.starts(); n > 15 {
 			t.Errorf("%d starts in the first minute, want 4 at once and about ten trials", n)
 		}
@@ -70,9 +66,7 @@ func TestAJobOfAChildThatDiedAtBootGoesBack(t *testing.T) {
 		w.host.work = func(*protocol.Job, <-chan runner.Cause) *runner.Ending {
 			return &runner.Ending{Kind: runner.LeftEarly, ExitCode: 1}
 		}
-		w.redis.put(1)
-		w.run()
-		time.Sleep(time.Minute)
+		w.runFor(time.Minute, 1)
 		if born.Load() < 5 || w.s.Snapshot().Pools[0].Barren == "" {
 			t.Errorf("%d starts, and the pool does not say that its children do not start", born.Load())
 		}
@@ -94,14 +88,9 @@ func TestAPoolWhoseChildrenDiedOnceIsBackAtOnce(t *testing.T) {
 		}
 		w.redis.put(100)
 		w.host.work = lasting(10 * time.Millisecond)
-		w.run()
-		time.Sleep(births.First*3/2 + 100*time.Millisecond)
-		if n := w.host.living(); n != 10 {
-			t.Errorf("%d of 10 children are back after the first wait", n)
-		}
-		if n := w.host.starts(); n != 20 {
-			t.Errorf("%d starts, want 20", n)
-		}
+		w.runFor(births.First*3/2+100*time.Millisecond, 0)
+		same(t, w.host.living(), 10, "%d of 10 children are back after the first wait")
+		same(t, w.host.starts(), 20, "%d starts")
 	})
 	runFaked(t, "without any job", func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].Children = 10
@@ -112,11 +101,8 @@ func TestAPoolWhoseChildrenDiedOnceIsBackAtOnce(t *testing.T) {
 			}
 			return nil
 		}
-		w.run()
-		time.Sleep(births.First*3/2 + time.Second + 50*time.Millisecond)
-		if n := w.host.living(); n != 10 {
-			t.Errorf("%d of 10 children are back after one has lived for a while", n)
-		}
+		w.runFor(births.First*3/2+time.Second+50*time.Millisecond, 0)
+		same(t, w.host.living(), 10, "%d of 10 children are back after one has lived for a while")
 	})
 	runFaked(t, "at a job", func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].Children = 10
@@ -127,12 +113,8 @@ func TestAPoolWhoseChildrenDiedOnceIsBackAtOnce(t *testing.T) {
 			}
 			return said(protocol.Ack)
 		}
-		w.redis.put(10)
-		w.run()
-		time.Sleep(50 * time.Millisecond)
-		if n := w.host.living(); n != 10 {
-			t.Errorf("%d of 10 children are back after each has died at a job", n)
-		}
+		w.runFor(50*time.Millisecond, 10)
+		same(t, w.host.living(), 10, "%d of 10 children are back after each has died at a job")
 		time.Sleep(time.Second)
 		w.want("complete", 10)
 	})
@@ -148,8 +130,7 @@ func TestChildrenThatStartWorkOn(t *testing.T) {
 			}
 			return nil
 		}
-		w.run()
-		time.Sleep(time.Minute)
+		w.runFor(time.Minute, 0)
 		if shot := w.s.Snapshot().Pools[0]; shot.Breaker != "" {
 			t.Errorf("the breaker is open with a child at work: %s", shot.Breaker)
 		}

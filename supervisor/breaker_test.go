@@ -25,9 +25,7 @@ func TestAnOpenBreakerStillSaysWhyWhenTheCodeIsChanged(t *testing.T) {
 			}
 			return nil
 		})
-		w.redis.put(breaker.Fresh)
-		w.run()
-		time.Sleep(5 * time.Second)
+		w.runFor(5*time.Second, breaker.Fresh)
 		must(t, w.s.Recycle(""))
 		if why := w.s.Snapshot().Pools[0].Breaker; !strings.Contains(why, "exit 1: sh: nosuch: not found") {
 			t.Errorf("the snapshot says %q", why)
@@ -35,9 +33,7 @@ func TestAnOpenBreakerStillSaysWhyWhenTheCodeIsChanged(t *testing.T) {
 		sick.Store(false)
 		time.Sleep(10 * time.Minute)
 		w.want("complete", breaker.Fresh)
-		if why := w.s.Snapshot().Pools[0].Breaker; why != "" {
-			t.Errorf("the snapshot says %q after all ended well", why)
-		}
+		same(t, w.s.Snapshot().Pools[0].Breaker, "", "the snapshot says %q after all ended well")
 	})
 }
 
@@ -164,9 +160,7 @@ func TestGoodJobsOfAQuietPoolWaitForNobody(t *testing.T) {
 			}
 			return raised()
 		})
-		w.redis.put(30)
-		w.run()
-		time.Sleep(100 * time.Millisecond)
+		w.runFor(100*time.Millisecond, 30)
 		for n := range 40 {
 			mu.Lock()
 			put[fmt.Sprintf("j%d", 30+n)] = time.Now()
@@ -197,9 +191,7 @@ func TestAnOpenBreakerBurnsNoQueue(t *testing.T) {
 			}
 			return nil
 		})
-		w.redis.put(500)
-		w.run()
-		time.Sleep(5 * time.Second)
+		w.runFor(5*time.Second, 500)
 		paid := 0
 		for n := range 500 {
 			j := w.redis.job(fmt.Sprintf("j%d", n))
@@ -239,9 +231,7 @@ func TestAnOpenBreakerHoldsBackWhatIsPrefetched(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 			return raised()
 		})
-		w.redis.put(300)
-		w.run()
-		time.Sleep(10 * time.Second)
+		w.runFor(10*time.Second, 300)
 		if n := begun.Load(); n > breaker.Fresh+2*4+100 {
 			t.Errorf("%d jobs were begun in 10 s, want ten a second after the first %d", n, breaker.Fresh)
 		}
@@ -255,9 +245,7 @@ func TestChildrenThatDoNotStartTakeNoJob(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 			return errBoot
 		}
-		w.redis.put(3)
-		w.run()
-		time.Sleep(time.Minute)
+		w.runFor(time.Minute, 3)
 		if n := w.host.starts(); n > 15 {
 			t.Errorf("%d starts in a minute", n)
 		}
@@ -275,9 +263,7 @@ func TestFreshChildrenThatDoNotStartBurnNoJob(t *testing.T) {
 	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].Child.Mode = runner.Once
 		w.host.boot = func(*runner.Spec) error { return errBoot }
-		w.redis.put(5)
-		w.run()
-		time.Sleep(10 * time.Second)
+		w.runFor(10*time.Second, 5)
 		w.host.boots(nil)
 		time.Sleep(2 * time.Minute)
 		w.want("complete", 5)
@@ -293,9 +279,7 @@ func TestChildrenThatOnlySayByeAreNotStartedOnAndOn(t *testing.T) {
 	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].Children = 1
 		w.host.tired = true
-		w.redis.put(1)
-		w.run()
-		time.Sleep(time.Minute)
+		w.runFor(time.Minute, 1)
 		if n := w.host.starts(); n > 15 {
 			t.Errorf("%d starts in a minute", n)
 		}

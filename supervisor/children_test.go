@@ -35,9 +35,7 @@ func TestChildrenAreReplacedAfterSoManyJobs(t *testing.T) {
 					ended[e.Slot] = time.Now()
 				}
 			}
-			w.redis.put(1000)
-			w.run()
-			time.Sleep(time.Minute)
+			w.runFor(time.Minute, 1000)
 			w.want("complete", 1000)
 			w.end()
 			for pid, n := range worked {
@@ -71,9 +69,7 @@ func TestChildrenAreReplacedAfterEachJob(t *testing.T) {
 				last = time.Since(began)
 			}
 		}
-		w.redis.put(jobs)
-		w.run()
-		time.Sleep(time.Minute)
+		w.runFor(time.Minute, jobs)
 		w.want("complete", jobs)
 		w.end()
 		if most := 2*jobs/4*length + time.Second; last > most {
@@ -86,17 +82,14 @@ func TestChildrenAreReplacedAfterEachJob(t *testing.T) {
 func TestAChildOfOneJobIsNotReplacedBeforeIt(t *testing.T) {
 	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].MaxJobs, w.cfg.Pools[0].Children = 1, 4
-		w.run()
-		time.Sleep(10 * time.Minute)
+		w.runFor(10*time.Minute, 0)
 		if n := w.host.starts(); n != 8 {
 			t.Errorf("%d starts without a job, want one for each of 4 slots and one ahead of time", n)
 		}
 		w.redis.put(12)
 		time.Sleep(10 * time.Minute)
 		w.want("complete", 12)
-		if n := w.host.starts(); n != 8+12 {
-			t.Errorf("%d starts after 12 jobs, want 20", n)
-		}
+		same(t, w.host.starts(), 8+12, "%d starts after 12 jobs")
 	})
 }
 
@@ -104,8 +97,7 @@ func TestAnOldChildIsBetterThanNone(t *testing.T) {
 	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].MaxJobs = 10
 		w.host.work = lasting(20 * time.Millisecond)
-		w.run()
-		time.Sleep(time.Second)
+		w.runFor(time.Second, 0)
 		w.host.boots(func(*runner.Spec) error { return errBoot })
 		w.redis.put(200)
 		time.Sleep(20 * time.Second)
@@ -130,9 +122,7 @@ func TestAReplacementIsReadyFirst(t *testing.T) {
 		time.Sleep(50 * time.Millisecond)
 		w.want("complete", 1) // by the old one
 		time.Sleep(10 * time.Second)
-		if n := w.host.living(); n != 1 {
-			t.Errorf("%d children after the change, want 1", n)
-		}
+		same(t, w.host.living(), 1, "%d children after the change")
 	})
 }
 
@@ -140,18 +130,13 @@ func TestIdleChildrenAreReplaced(t *testing.T) {
 	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].IdleTimeout = time.Minute
 		w.host.work = lasting(time.Second)
-		w.run()
-		time.Sleep(time.Hour)
-		if n := w.host.starts(); n != 2 {
-			t.Errorf("%d starts of 2 children that had nothing to do for an hour, want 2", n)
-		}
+		w.runFor(time.Hour, 0)
+		same(t, w.host.starts(), 2, "%d starts of 2 children that had nothing to do for an hour")
 		for round := 1; round <= 2; round++ { // each of them has work, and then an hour without
 			w.redis.put(20)
 			time.Sleep(time.Hour)
 			w.want("complete", 20*round)
-			if n := w.host.starts(); n != 2+2*round {
-				t.Errorf("%d starts after work and an idle hour, want %d: each child that worked is replaced once", n, 2+2*round)
-			}
+			same(t, w.host.starts(), 2+2*round, "%d starts after work and an idle hour")
 		}
 	})
 }
@@ -161,32 +146,22 @@ func TestAPoolGrowsAndShrinks(t *testing.T) {
 		w.cfg.Pools[0].MinChildren, w.cfg.Pools[0].MaxChildren = 1, 6
 		w.cfg.Pools[0].IdleTimeout = 20 * time.Second
 		w.host.work = lasting(10 * time.Second)
-		w.run()
-		time.Sleep(time.Minute)
-		if n := w.host.living(); n != 1 {
-			t.Errorf("%d children when idle, want 1", n)
-		}
+		w.runFor(time.Minute, 0)
+		same(t, w.host.living(), 1, "%d children when idle")
 		w.redis.put(100)
 		time.Sleep(time.Minute)
-		if n := w.host.living(); n != 6 {
-			t.Errorf("%d children under load, want 6", n)
-		}
+		same(t, w.host.living(), 6, "%d children under load")
 		time.Sleep(10 * time.Minute)
 		w.want("complete", 100)
-		if n := w.host.living(); n != 1 {
-			t.Errorf("%d children when idle again, want 1", n)
-		}
+		same(t, w.host.living(), 1, "%d children when idle again")
 	})
 }
 
 func TestAPoolGrowsFromNothing(t *testing.T) {
 	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].MaxChildren = 3
-		w.run()
-		time.Sleep(time.Minute)
-		if n := w.host.living(); n != 0 {
-			t.Errorf("%d children without any job, want none", n)
-		}
+		w.runFor(time.Minute, 0)
+		same(t, w.host.living(), 0, "%d children without any job")
 		if n := w.redis.calls("outlook"); n > 80 {
 			t.Errorf("%d looks in an idle minute, want one a second", n)
 		}
@@ -200,15 +175,11 @@ func TestScaleFinishesJobs(t *testing.T) {
 	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].Children = 8
 		w.host.work = lasting(10 * time.Second)
-		w.redis.put(40)
-		w.run()
-		time.Sleep(5 * time.Second)
+		w.runFor(5*time.Second, 40)
 		must(t, w.s.Scale("p", 2))
 		time.Sleep(10 * time.Second)
 		w.want("complete", 8)
-		if n := w.host.living(); n != 2 {
-			t.Errorf("%d children, want 2", n)
-		}
+		same(t, w.host.living(), 2, "%d children")
 		must(t, w.s.Scale("p", 8))
 		time.Sleep(time.Minute)
 		w.want("complete", 40)
@@ -227,8 +198,7 @@ func TestARollReplacesOneSlotAtATime(t *testing.T) {
 		}
 		w.redis.put(3000)
 		w.host.work = lasting(50 * time.Millisecond)
-		w.run()
-		time.Sleep(2 * time.Second)
+		w.runFor(2*time.Second, 0)
 		for range 3 {
 			must(t, w.s.Recycle("p"))
 			for range 80 {
@@ -238,9 +208,7 @@ func TestARollReplacesOneSlotAtATime(t *testing.T) {
 				}
 			}
 		}
-		if n := w.host.starts(); n != 20 {
-			t.Errorf("%d starts for 5 children and 3 rolls, want 20", n)
-		}
+		same(t, w.host.starts(), 20, "%d starts for 5 children and 3 rolls")
 		time.Sleep(time.Minute)
 		w.want("complete", 3000)
 		for _, p := range w.s.Snapshot().Pools {
@@ -263,9 +231,7 @@ func TestABadGenerationLeavesTheOldOneAtWork(t *testing.T) {
 				}
 				return nil
 			}
-			w.redis.put(2000)
-			w.run()
-			time.Sleep(2 * time.Second)
+			w.runFor(2*time.Second, 2000)
 			next := w.cfg
 			next.Pools = []Pool{w.cfg.Pools[0]}
 			next.Pools[0].Child.Command = []string{"bad"}
@@ -284,9 +250,7 @@ func TestABadGenerationLeavesTheOldOneAtWork(t *testing.T) {
 func TestAPreloadedChildWorksOneJob(t *testing.T) {
 	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].Child.Mode = runner.Preload
-		w.redis.put(50)
-		w.run()
-		time.Sleep(10 * time.Second)
+		w.runFor(10*time.Second, 50)
 		w.want("complete", 50)
 		if n := w.host.starts(); n < 50 || n > 53 {
 			t.Errorf("%d forks for 50 jobs", n)
@@ -300,9 +264,7 @@ func TestReload(t *testing.T) {
 		other := w.cfg.Pools[0]
 		other.Name, other.Queues = "other", []string{"none"}
 		w.cfg.Pools = append(w.cfg.Pools, other)
-		w.redis.put(2)
-		w.run()
-		time.Sleep(time.Second)
+		w.runFor(time.Second, 2)
 		before := w.host.starts()
 		next := w.cfg
 		next.Pools = []Pool{w.cfg.Pools[0]}
@@ -322,16 +284,13 @@ func TestReload(t *testing.T) {
 		}
 		time.Sleep(10 * time.Second)
 		w.want("complete", 2)
-		if n := w.host.living(); n != 0 {
-			t.Errorf("%d children of pools that are gone", n)
-		}
+		same(t, w.host.living(), 0, "%d children of pools that are gone")
 	})
 }
 
 func TestStopWinsOverReload(t *testing.T) {
 	faked(t, func(t *testing.T, w *fakeWorld) {
-		w.run()
-		time.Sleep(time.Second)
+		w.runFor(time.Second, 0)
 		w.s.Stop()
 		if _, err := w.s.Reload(w.cfg); err == nil {
 			t.Error("a reload was accepted while stopping")
@@ -347,9 +306,7 @@ func TestByeReplacesAChild(t *testing.T) {
 			time.Sleep(10 * time.Second)
 			return said(protocol.Ack)
 		}
-		w.redis.put(2)
-		w.run()
-		time.Sleep(time.Second)
+		w.runFor(time.Second, 2)
 		w.host.mu.Lock()
 		for c := range w.host.alive {
 			c.to.Bye("I am tired")
@@ -357,9 +314,7 @@ func TestByeReplacesAChild(t *testing.T) {
 		w.host.mu.Unlock()
 		time.Sleep(20 * time.Second)
 		w.want("complete", 2)
-		if n := w.host.starts(); n != 2 {
-			t.Errorf("%d children, want 2", n)
-		}
+		same(t, w.host.starts(), 2, "%d children")
 	})
 }
 
@@ -367,9 +322,7 @@ func TestAJobWhoseChildWasStartingWhenAllWasKilledGoesBack(t *testing.T) {
 	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].Child.Mode = runner.Once
 		w.host.slow = 700 * time.Millisecond
-		w.redis.put(1)
-		w.run()
-		time.Sleep(500 * time.Millisecond)
+		w.runFor(500*time.Millisecond, 1)
 		w.s.StopNow()
 		w.wait()
 		if j := w.redis.job("j0"); j.state != "waiting" || j.Interruptions != 1 || j.Remaining != 5 {

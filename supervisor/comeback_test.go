@@ -123,8 +123,7 @@ func (w *comebackJob) reach(c comeback) {
 		}
 		return fault{}
 	})
-	w.run()
-	time.Sleep(52 * time.Second)
+	w.runFor(52*time.Second, 0)
 	switch c.stage {
 	case stopping: // its lease runs out, for no renewal is answered in time
 		for w.stage() != stopping {
@@ -280,9 +279,7 @@ func TestACheckpointIsOfWhatWasPut(t *testing.T) {
 		child.to.Checkpoint(job, []byte(`{"at":"version 1, later"}`))
 		time.Sleep(90 * time.Second) // and locks are renewed
 		w.want("complete", 1)
-		if got := w.redis.job("j0").Checkpoint; got != nil {
-			t.Errorf("version 2 is kept with the checkpoint %s", got)
-		}
+		same(t, string(w.redis.job("j0").Checkpoint), "", "version 2 is kept with the checkpoint %s")
 	})
 }
 
@@ -297,8 +294,7 @@ func TestDataThatCannotBeWorkedIsThatOfItsOwnPut(t *testing.T) {
 			w.redis.mu.Lock()
 			w.redis.jobs["j0"].Data = []byte("no JSON")
 			w.redis.mu.Unlock()
-			w.run()
-			time.Sleep(100 * time.Millisecond)
+			w.runFor(100*time.Millisecond, 0)
 			w.redis.again("j0", "q", `{"v":2}`)
 			if lost {
 				w.redis.steal("j0", "other")

@@ -260,9 +260,7 @@ func TestDamageWhileAJobRuns(t *testing.T) {
 	}
 	w.spoil("ql:j:j7-history", "string")
 	w.await(8, "complete")
-	if n := w.begun(); n != 8 {
-		t.Errorf("%d runs of 8 jobs", n)
-	}
+	same(t, w.begun(), 8, "%d runs of 8 jobs")
 	calm(t, log)
 }
 

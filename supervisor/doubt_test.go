@@ -28,9 +28,7 @@ func TestLostRepliesLoseAndDoubleNothing(t *testing.T) {
 			w := newFakeWorld(t)
 			w.cfg.Pools[0].Children = 10
 			w.redis.faults(losing(seed, 0.05, "exchange", "renew", "held", "resolve"))
-			w.redis.put(2000)
-			w.run()
-			time.Sleep(10 * time.Minute)
+			w.runFor(10*time.Minute, 2000)
 			w.want("complete", 2000)
 			for i := range 2000 {
 				jid := fmt.Sprintf("j%d", i)
@@ -55,16 +53,14 @@ func TestDoubtfulCallsThatDidNotRunAreSentAgain(t *testing.T) {
 			}
 			return fault{}
 		})
-		w.run()
-		time.Sleep(time.Minute)
+		w.runFor(time.Minute, 0)
 		w.want("complete", 20)
 	})
 }
 
 func TestAnAuditFindsWhatNobodyKnowsOf(t *testing.T) {
 	faked(t, func(t *testing.T, w *fakeWorld) {
-		w.run()
-		time.Sleep(time.Second)
+		w.runFor(time.Second, 0)
 		w.redis.put(1)
 		time.Sleep(time.Second)
 		w.redis.put(1)
@@ -77,9 +73,7 @@ func TestAnAuditFindsWhatNobodyKnowsOf(t *testing.T) {
 		j.Popped, j.Expires = w.redis.Now(), w.redis.Now()+60
 		w.redis.mu.Unlock()
 		time.Sleep(30 * time.Second)
-		if state := w.redis.job("j0").state; state != "complete" {
-			t.Errorf("j0 is %s", state)
-		}
+		same(t, w.redis.job("j0").state, "complete", "j0 is %s")
 	})
 }
 
@@ -89,8 +83,7 @@ func TestOthersMayRenewAfterAnOutage(t *testing.T) {
 		w.redis.put(1)
 		w.redis.steal("j0", "other")
 		w.redis.order = nil
-		w.run()
-		time.Sleep(time.Second)
+		w.runFor(time.Second, 0)
 		w.redis.faults(func(string) fault { return fault{away: errAway} })
 		time.Sleep(2 * w.redis.lock)
 		w.redis.faults(nil)
@@ -99,9 +92,7 @@ func TestOthersMayRenewAfterAnOutage(t *testing.T) {
 			t.Errorf("the lock of another was taken right after the outage: %v", w.redis.log)
 		}
 		time.Sleep(time.Minute)
-		if state := w.redis.job("j0").state; state != "complete" {
-			t.Errorf("a job that nobody renewed is %s", state)
-		}
+		same(t, w.redis.job("j0").state, "complete", "a job that nobody renewed is %s")
 	})
 }
 
@@ -118,9 +109,7 @@ func TestATakeInDoubtKeepsNobody(t *testing.T) {
 				}
 				return fault{}
 			})
-			w.redis.put(1)
-			w.run()
-			time.Sleep(3 * time.Second)
+			w.runFor(3*time.Second, 1)
 			began := time.Now()
 			end(w.s)
 			w.wait()

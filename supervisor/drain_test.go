@@ -38,9 +38,7 @@ func TestADrainIsToldAtOnce(t *testing.T) {
 	for _, tt := range tests {
 		runFaked(t, tt.name, func(t *testing.T, w *fakeWorld) {
 			w.host.work = untilStopped
-			w.redis.put(2)
-			w.run()
-			time.Sleep(time.Second)
+			w.runFor(time.Second, 2)
 			tt.end(w.s)
 			synctest.Wait()
 			if got := w.host.told(); !slices.Equal(got, tt.want) {
@@ -58,9 +56,7 @@ func TestADrainIsToldToAChildThatIsBeingStarted(t *testing.T) {
 		w.cfg.Pools[0].Child.Mode = runner.Once
 		w.host.slow = 3 * time.Second
 		w.host.work = untilStopped
-		w.redis.put(1)
-		w.run()
-		time.Sleep(2 * time.Second)
+		w.runFor(2*time.Second, 1)
 		w.s.Stop()
 		time.Sleep(2 * time.Second)
 		if got := w.host.told(); len(got) != 1 || !strings.HasPrefix(got[0], "j0 9") && !strings.HasPrefix(got[0], "j0 8") {
@@ -77,12 +73,8 @@ func TestARollIsToldWhenTheReplacementWaits(t *testing.T) {
 		w.cfg.Pools[0].Children = 2
 		w.cfg.Pools[0].MaxAge = 5 * time.Second
 		w.host.work = untilStopped
-		w.redis.put(2)
-		w.run()
-		time.Sleep(10 * time.Second)
-		if got := w.host.told(); got != nil {
-			t.Errorf("for their age children were told %q", got)
-		}
+		w.runFor(10*time.Second, 2)
+		same(t, len(w.host.told()), 0, "for their age %d children were told")
 		must(t, w.s.Recycle("p"))
 		time.Sleep(10 * time.Second)
 		if got := w.host.told(); !slices.Equal(got, []string{"j0 0s"}) && !slices.Equal(got, []string{"j1 0s"}) {
@@ -106,9 +98,7 @@ func TestOnlyWhatRunsIsInterrupted(t *testing.T) {
 				time.Sleep(time.Second)
 				return said(protocol.Ack)
 			}
-			w.redis.put(2)
-			w.run()
-			time.Sleep(500 * time.Millisecond)
+			w.runFor(500*time.Millisecond, 2)
 			w.redis.faults(func(string) fault { return fault{away: errAway} })
 			time.Sleep(time.Second)
 			w.end()
@@ -135,8 +125,7 @@ func TestAStandstillIsSaid(t *testing.T) {
 		w.host.work = untilStopped
 		w.redis.put(1)
 		for i := range 6 {
-			w.run()
-			time.Sleep(2 * time.Second)
+			w.runFor(2*time.Second, 0)
 			w.end()
 			if said, want := strings.Count(log.String(), words), max(i-3, 0); said != want {
 				t.Errorf("after interruption %d it was said %d times, want %d", i+1, said, want)

@@ -15,8 +15,7 @@ func TestTheWaitOfAJobIsTold(t *testing.T) {
 		told := hear(w)
 		w.cfg.Pools[0].Children = 1
 		w.host.work = lasting(10 * time.Second)
-		w.run()
-		time.Sleep(time.Second)
+		w.runFor(time.Second, 0)
 		w.redis.put(2)
 		time.Sleep(30 * time.Second)
 		began := told.of(AttemptStarted)
@@ -38,8 +37,7 @@ func TestAnAttemptThatIsKeptReadyHasNotBegun(t *testing.T) {
 		told := hear(w)
 		w.cfg.Pools[0].Children, w.cfg.Pools[0].Prefetch = 1, 2
 		w.host.work = lasting(10 * time.Second)
-		w.run()
-		time.Sleep(time.Second)
+		w.runFor(time.Second, 0)
 		w.redis.put(3)
 		time.Sleep(5 * time.Second)
 		w.want("running", 3) // two of them are kept ready
@@ -72,8 +70,7 @@ func TestTheWaitOfAJobIsToldOnce(t *testing.T) {
 		}
 		w.redis.put(1)
 		time.Sleep(time.Second)
-		w.run()
-		time.Sleep(30 * time.Second)
+		w.runFor(30*time.Second, 0)
 		w.want("complete", 1)
 		began := told.of(AttemptStarted)
 		if len(began) != 2 || began[0].Waited < time.Second || began[1].Waited != 0 {
@@ -116,8 +113,7 @@ func TestAnOutageAtTheStartIsTold(t *testing.T) {
 	faked(t, func(t *testing.T, w *fakeWorld) {
 		told := hear(w)
 		w.redis.faults(func(string) fault { return fault{away: errAway} })
-		w.run()
-		time.Sleep(10 * time.Second)
+		w.runFor(10*time.Second, 0)
 		told.one(t, RedisAway)
 		w.redis.faults(nil)
 		time.Sleep(5 * time.Second)

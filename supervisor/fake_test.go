@@ -1106,6 +1106,14 @@ type fakeWorld struct {
 	mu      sync.Mutex
 }
 
+// same fails the test unless got is want; format says what was got.
+func same[T comparable](t testing.TB, got, want T, format string) {
+	t.Helper()
+	if got != want {
+		t.Errorf(format+"; want %v", got, want)
+	}
+}
+
 // bubble plays a test on a clock of its own, beside others.
 func bubble(t *testing.T, play func(t *testing.T)) {
 	t.Helper()
@@ -1179,6 +1187,15 @@ func (w *fakeWorld) run() {
 	go func() { w.ended <- w.s.Run(ctx) }()
 }
 
+// runFor puts so many jobs, starts the supervisor and returns after a while.
+func (w *fakeWorld) runFor(d time.Duration, jobs int) {
+	if jobs > 0 {
+		w.redis.put(jobs)
+	}
+	w.run()
+	time.Sleep(d)
+}
+
 // end stops the supervisor and waits for its end.
 func (w *fakeWorld) end() {
 	w.t.Helper()
@@ -1197,9 +1214,7 @@ func (w *fakeWorld) wait() {
 	case <-time.After(10 * time.Minute):
 		w.t.Fatal("the supervisor does not end")
 	}
-	if n := w.host.living(); n != 0 {
-		w.t.Errorf("%d children are left", n)
-	}
+	same(w.t, w.host.living(), 0, "%d children are left")
 }
 
 // want fails the test unless so many jobs are in a state.

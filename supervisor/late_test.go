@@ -15,9 +15,7 @@ func TestAVerdictThatRedisRefusesIsNotCountedAsDone(t *testing.T) {
 			time.Sleep(time.Second)
 			return said(protocol.Ack)
 		}
-		w.redis.put(2)
-		w.run()
-		time.Sleep(500 * time.Millisecond)
+		w.runFor(500*time.Millisecond, 2)
 		w.redis.steal("j0", "other")
 		time.Sleep(5 * time.Second)
 		if n := w.s.Snapshot().Pools[0].Counters; n.Acked != 1 || n.Late != 1 {

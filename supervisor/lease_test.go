@@ -26,9 +26,7 @@ func lasting(d time.Duration) func(*protocol.Job, <-chan runner.Cause) *runner.E
 func TestLocksAreRenewedAtAThird(t *testing.T) {
 	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.host.work = lasting(5 * time.Minute)
-		w.redis.put(2)
-		w.run()
-		time.Sleep(4 * time.Minute)
+		w.runFor(4*time.Minute, 2)
 		if n := w.redis.calls("renew"); n < 11 || n > 13 {
 			t.Errorf("%d renewals of two locks of 60 s in 4 minutes, want 12", n)
 		}
@@ -41,18 +39,14 @@ func TestALostLockStopsTheChildAndSettlesNothing(t *testing.T) {
 	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].Children = 1
 		w.host.work = lasting(5 * time.Minute)
-		w.redis.put(1)
-		w.run()
-		time.Sleep(time.Second)
+		w.runFor(time.Second, 1)
 		w.redis.steal("j0", "other")
 		time.Sleep(25 * time.Second)
 		s := w.s.Snapshot()
 		if runs := s.Pools[0].Slots[0].Runs; len(runs) != 0 {
 			t.Errorf("the child still works %+v", runs)
 		}
-		if n := s.Pools[0].Counters.Lost; n != 1 {
-			t.Errorf("%d locks lost, want 1", n)
-		}
+		same(t, s.Pools[0].Counters.Lost, 1, "%d locks lost")
 		w.end()
 		if j := w.redis.job("j0"); j.worker != "other" || j.state != "running" {
 			t.Errorf("the job was touched: %+v", j)
@@ -67,27 +61,21 @@ func lockLost(jid, worker string) queue.Notice {
 func TestANoticeMakesTheLossKnownAtOnce(t *testing.T) {
 	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.host.work = lasting(5 * time.Minute)
-		w.redis.put(1)
-		w.run()
-		time.Sleep(time.Second)
+		w.runFor(time.Second, 1)
 		worker := w.redis.job("j0").worker
 		w.redis.steal("j0", "other")
 		w.redis.mu.Lock()
 		w.redis.tell(lockLost("j0", worker))
 		w.redis.mu.Unlock()
 		time.Sleep(100 * time.Millisecond)
-		if n := w.s.Snapshot().Pools[0].Counters.Lost; n != 1 {
-			t.Errorf("%d locks lost, want 1", n)
-		}
+		same(t, w.s.Snapshot().Pools[0].Counters.Lost, 1, "%d locks lost")
 	})
 }
 
 func TestAWrongNoticeStopsNobody(t *testing.T) {
 	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.host.work = lasting(time.Minute)
-		w.redis.put(1)
-		w.run()
-		time.Sleep(time.Second)
+		w.runFor(time.Second, 1)
 		worker := w.redis.job("j0").worker
 		w.redis.mu.Lock()
 		w.redis.tell(queue.Notice{Kind: queue.NoticeCanceled, JID: "j0", Worker: worker})
@@ -110,9 +98,7 @@ func TestTheChildIsDeadBeforeTheLockEnds(t *testing.T) {
 			time.Sleep(time.Hour) // it ignores SIGTERM
 			return nil
 		}
-		w.redis.put(1)
-		w.run()
-		time.Sleep(time.Second)
+		w.runFor(time.Second, 1)
 		expires := time.Unix(0, int64(w.redis.job("j0").Expires*1e9))
 		w.redis.faults(func(string) fault { return fault{away: errAway} })
 		for w.host.starts() < 2 && time.Now().Before(expires) { // the next one shows that it is gone
@@ -147,16 +133,13 @@ func TestJobsThatCameLateAreWatchedToo(t *testing.T) {
 			}
 			return fault{}
 		})
-		w.run()
-		time.Sleep(70 * time.Second)
+		w.runFor(70*time.Second, 0)
 		if n := w.host.begun("j0"); n != 1 {
 			t.Fatalf("begun %d times, want once, after a renewal", n)
 		}
 		w.redis.faults(func(string) fault { return fault{away: errAway} })
 		time.Sleep(time.Minute)
-		if n := w.s.Snapshot().Pools[0].Counters.Interrupted; n != 1 {
-			t.Errorf("%d jobs were stopped when their lease ran out, want 1", n)
-		}
+		same(t, w.s.Snapshot().Pools[0].Counters.Interrupted, 1, "%d jobs were stopped when their lease ran out")
 		w.redis.faults(nil)
 		time.Sleep(10 * time.Second)
 	})
@@ -165,9 +148,7 @@ func TestJobsThatCameLateAreWatchedToo(t *testing.T) {
 func TestVerdictsOutliveAnOutage(t *testing.T) {
 	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.host.work = lasting(10 * time.Second)
-		w.redis.put(2)
-		w.run()
-		time.Sleep(5 * time.Second)
+		w.runFor(5*time.Second, 2)
 		w.redis.faults(func(string) fault { return fault{away: errAway} })
 		time.Sleep(30 * time.Second) // both jobs end meanwhile
 		w.redis.faults(nil)
@@ -185,9 +166,7 @@ func TestRenewalsGoBeforeTakesAfterAnOutage(t *testing.T) {
 	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].Children = 3
 		w.host.work = lasting(time.Hour)
-		w.redis.put(2)
-		w.run()
-		time.Sleep(5 * time.Second)
+		w.runFor(5*time.Second, 2)
 		w.redis.faults(func(string) fault { return fault{away: errAway} })
 		w.redis.put(5)
 		time.Sleep(20 * time.Second)
@@ -211,9 +190,7 @@ func TestAGapIsSettledByOneRenewal(t *testing.T) {
 			w := newFakeWorld(t)
 			w.cfg.Pools[0].Children = 1
 			w.host.work = lasting(30 * time.Second)
-			w.redis.put(1)
-			w.run()
-			time.Sleep(5 * time.Second)
+			w.runFor(5*time.Second, 1)
 			if stolen {
 				w.redis.steal("j0", "other")
 			}
@@ -222,16 +199,12 @@ func TestAGapIsSettledByOneRenewal(t *testing.T) {
 			w.mu.Unlock()
 			time.Sleep(26 * time.Second)
 			if stolen {
-				if n := w.s.Snapshot().Pools[0].Counters.Lost; n != 1 {
-					t.Errorf("%d locks lost, want 1", n)
-				}
+				same(t, w.s.Snapshot().Pools[0].Counters.Lost, 1, "%d locks lost")
 				w.end()
 				return
 			}
 			w.want("complete", 1)
-			if n := w.host.begun("j0"); n != 1 {
-				t.Errorf("begun %d times", n)
-			}
+			same(t, w.host.begun("j0"), 1, "begun %d times")
 		})
 	}
 }
@@ -259,18 +232,14 @@ func TestARenewalThatWasOutInAGapIsAskedAgain(t *testing.T) {
 		w.mu.Unlock()
 		time.Sleep(2 * time.Minute)
 		w.want("complete", 1)
-		if n := w.host.begun("j0"); n != 1 {
-			t.Errorf("begun %d times", n)
-		}
+		same(t, w.host.begun("j0"), 1, "begun %d times")
 	})
 }
 
 func TestAnAttemptAtWorkIsNotAdopted(t *testing.T) {
 	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.host.work = lasting(4 * time.Minute)
-		w.redis.put(1)
-		w.run()
-		time.Sleep(time.Second)
+		w.runFor(time.Second, 1)
 		// Its lock ends for Redis while we think that it was renewed.
 		w.redis.mu.Lock()
 		w.redis.jobs["j0"].Expires = w.redis.Now()
@@ -281,9 +250,7 @@ func TestAnAttemptAtWorkIsNotAdopted(t *testing.T) {
 		}
 		time.Sleep(5 * time.Minute)
 		w.want("complete", 1)
-		if n := w.host.begun("j0"); n != 2 {
-			t.Errorf("begun %d times, want 2", n)
-		}
+		same(t, w.host.begun("j0"), 2, "begun %d times")
 	})
 }
 
@@ -291,9 +258,7 @@ func TestCheckpointsAreStoredOnceASecond(t *testing.T) {
 	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].Children = 1
 		w.host.work = lasting(time.Minute)
-		w.redis.put(1)
-		w.run()
-		time.Sleep(time.Second)
+		w.runFor(time.Second, 1)
 		c, job := w.host.at("j0")
 		before := w.redis.calls("renew")
 		for range 10 {
@@ -303,8 +268,6 @@ func TestCheckpointsAreStoredOnceASecond(t *testing.T) {
 		if n := w.redis.calls("renew") - before; n < 2 || n > 4 {
 			t.Errorf("%d renewals for checkpoints in 3 s", n)
 		}
-		if got := string(w.redis.job("j0").Checkpoint); got != `{"at":1}` {
-			t.Errorf("checkpoint is %q", got)
-		}
+		same(t, string(w.redis.job("j0").Checkpoint), `{"at":1}`, "checkpoint is %q")
 	})
 }

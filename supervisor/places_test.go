@@ -40,8 +40,7 @@ func restless(t *testing.T, mode runner.Mode, exclusive bool, seed uint64) (crow
 		if mode == runner.Reuse {
 			p.MaxJobs, p.IdleTimeout, p.MaxAge = 5, 3*time.Second, 20*time.Second
 		}
-		w.run()
-		time.Sleep(time.Second)
+		w.runFor(time.Second, 0)
 		next := w.cfg
 		for i := range scaled(40, 200) {
 			next.Pools = []Pool{next.Pools[0]}
@@ -109,24 +108,19 @@ func TestOneChildAtAPlace(t *testing.T) {
 func TestPlacesOfOthers(t *testing.T) {
 	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].Exclusive = true
-		w.run()
-		time.Sleep(time.Second)
+		w.runFor(time.Second, 0)
 		third := starts.Place{Pool: "p", Slot: 2}
 		w.s.shared.Places.Take(third)
 		before := w.host.starts()
 		must(t, w.s.Scale("p", 3))
 		time.Sleep(time.Minute)
-		if n := w.host.starts() - before; n != 0 {
-			t.Errorf("%d children were started beside what is left", n)
-		}
+		same(t, w.host.starts()-before, 0, "%d children were started beside what is left")
 		if s := w.s.Snapshot().Pools[0].Slots[2]; s.State != "blocked" {
 			t.Errorf("the slot that waits is %+v", s)
 		}
 		w.s.shared.Places.Leave(third)
 		time.Sleep(time.Second)
-		if n := w.host.starts() - before; n != 1 {
-			t.Errorf("%d children were started when all was gone", n)
-		}
+		same(t, w.host.starts()-before, 1, "%d children were started when all was gone")
 	})
 }
 
@@ -134,8 +128,7 @@ func TestPlacesOfOthers(t *testing.T) {
 func TestGoingBackWithoutOldChildren(t *testing.T) {
 	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].Exclusive, w.cfg.Pools[0].Children = true, 4
-		w.run()
-		time.Sleep(time.Second)
+		w.runFor(time.Second, 0)
 		w.host.boots(func(spec *runner.Spec) error {
 			if spec.Command[0] == "bad" {
 				time.Sleep(time.Second)

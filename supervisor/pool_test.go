@@ -13,17 +13,14 @@ import (
 
 func TestJobsAreWorkedAndSettled(t *testing.T) {
 	faked(t, func(t *testing.T, w *fakeWorld) {
-		w.redis.put(50)
-		w.run()
-		time.Sleep(5 * time.Second)
+		w.runFor(5*time.Second, 50)
 		w.want("complete", 50)
 	})
 }
 
 func TestIdlePoolsDoNotAskForJobs(t *testing.T) {
 	faked(t, func(t *testing.T, w *fakeWorld) {
-		w.run()
-		time.Sleep(10 * time.Minute)
+		w.runFor(10*time.Minute, 0)
 		if n := w.redis.calls("exchange"); n > 2 {
 			t.Errorf("%d exchanges while there was nothing to do", n)
 		}
@@ -35,8 +32,7 @@ func TestIdlePoolsDoNotAskForJobs(t *testing.T) {
 
 func TestJobsPutByOthersAreFoundByThePoll(t *testing.T) {
 	faked(t, func(t *testing.T, w *fakeWorld) {
-		w.run()
-		time.Sleep(time.Minute)
+		w.runFor(time.Minute, 0)
 		w.redis.mu.Lock()
 		w.redis.listener = nil // nobody is woken
 		w.redis.mu.Unlock()
@@ -50,8 +46,7 @@ func TestJobsPutByOthersAreFoundByThePoll(t *testing.T) {
 func TestPutsThatNobodyHeardOfAreLookedFor(t *testing.T) {
 	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.PollInterval, w.cfg.Pools[0].Queues = time.Hour, []string{"*"}
-		w.run()
-		time.Sleep(time.Minute)
+		w.runFor(time.Minute, 0)
 		w.redis.mu.Lock()
 		listener := w.redis.listener
 		w.redis.listener = nil // nobody is woken
@@ -72,9 +67,7 @@ func TestDrainFinishesWhatIsInFlight(t *testing.T) {
 			time.Sleep(3 * time.Minute) // longer than a lock: it is renewed while draining
 			return said(protocol.Ack)
 		}
-		w.redis.put(5)
-		w.run()
-		time.Sleep(time.Second)
+		w.runFor(time.Second, 5)
 		w.s.Drain()
 		w.wait()
 		w.want("complete", 2)
@@ -96,8 +89,7 @@ func TestAWorkerIsTakenOffTheListBySlowRedis(t *testing.T) {
 				}
 				return fault{}
 			}
-			w.run()
-			time.Sleep(time.Second)
+			w.runFor(time.Second, 0)
 			began := time.Now()
 			if killed {
 				w.s.StopNow()
@@ -119,9 +111,7 @@ func TestStopInterruptsAtTheDrainTimeout(t *testing.T) {
 			<-stop // a child that heeds SIGTERM at once
 			return said(protocol.Retry)
 		}
-		w.redis.put(2)
-		w.run()
-		time.Sleep(time.Second)
+		w.runFor(time.Second, 2)
 		began := time.Now()
 		w.end()
 		if took := time.Since(began); took < 10*time.Second || took > 11*time.Second {
@@ -142,9 +132,7 @@ func TestStopNowDoesNotWait(t *testing.T) {
 			<-stop
 			return nil
 		}
-		w.redis.put(2)
-		w.run()
-		time.Sleep(time.Second)
+		w.runFor(time.Second, 2)
 		began := time.Now()
 		w.s.Stop()
 		time.Sleep(time.Second)
@@ -163,9 +151,7 @@ func TestStopNowLeavesWithoutRedis(t *testing.T) {
 			<-stop
 			return nil
 		}
-		w.redis.put(2)
-		w.run()
-		time.Sleep(time.Second)
+		w.runFor(time.Second, 2)
 		w.redis.faults(func(string) fault { return fault{away: errAway} })
 		began := time.Now()
 		w.s.StopNow()
@@ -179,8 +165,7 @@ func TestStopNowLeavesWithoutRedis(t *testing.T) {
 
 func TestQuietPoolsTakeNothing(t *testing.T) {
 	faked(t, func(t *testing.T, w *fakeWorld) {
-		w.run()
-		time.Sleep(time.Second)
+		w.runFor(time.Second, 0)
 		w.s.Quiet()
 		w.redis.put(3)
 		time.Sleep(time.Minute)
@@ -260,13 +245,9 @@ func TestAPoolTakesNothingWhereItLacksAWord(t *testing.T) {
 func TestFreshChildrenAreStartedForTheirJobs(t *testing.T) {
 	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].Child.Mode = runner.Once
-		w.redis.put(20)
-		w.run()
-		time.Sleep(5 * time.Second)
+		w.runFor(5*time.Second, 20)
 		w.want("complete", 20)
-		if n := w.host.starts(); n != 20 {
-			t.Errorf("%d children for 20 jobs", n)
-		}
+		same(t, w.host.starts(), 20, "%d children for 20 jobs")
 	})
 }
 
@@ -283,9 +264,7 @@ func TestPrefetchedJobsOfADeadChildGoToAnother(t *testing.T) {
 			}
 			return said(protocol.Ack)
 		}
-		w.redis.put(10)
-		w.run()
-		time.Sleep(5 * time.Second)
+		w.runFor(5*time.Second, 10)
 		w.want("complete", 10)
 		for jid, want := range map[string]int{"j0": 2, "j1": 1, "j2": 1, "j3": 1, "j4": 1} {
 			if got := w.host.begun(jid); got != want {
@@ -306,16 +285,10 @@ func TestAJobThatAlwaysKillsItsChildFails(t *testing.T) {
 		w.host.work = func(*protocol.Job, <-chan runner.Cause) *runner.Ending {
 			return &runner.Ending{Kind: runner.Died, ExitCode: -1, Group: "signal-SEGV"}
 		}
-		w.redis.put(1)
-		w.run()
-		time.Sleep(time.Minute)
+		w.runFor(time.Minute, 1)
 		w.want("failed", 1)
-		if n := w.host.begun("j0"); n != 4 {
-			t.Errorf("begun %d times, want 4", n)
-		}
-		if g := w.redis.job("j0").settlement.Group; g != "signal-SEGV" {
-			t.Errorf("failed under %q", g)
-		}
+		same(t, w.host.begun("j0"), 4, "begun %d times")
+		same(t, w.redis.job("j0").settlement.Group, "signal-SEGV", "failed under %q")
 	})
 }
 
@@ -326,13 +299,9 @@ func TestRefusedSettlementsFailTheJob(t *testing.T) {
 			e.Verdict.Group = "refuse-me"
 			return e
 		}
-		w.redis.put(1)
-		w.run()
-		time.Sleep(time.Second)
+		w.runFor(time.Second, 1)
 		w.want("failed", 1)
-		if g := w.redis.job("j0").settlement.Group; g != "refused" {
-			t.Errorf("failed under %q, want refused", g)
-		}
+		same(t, w.redis.job("j0").settlement.Group, "refused", "failed under %q")
 	})
 }
 
@@ -369,14 +338,11 @@ func TestWhatCannotBeSettledIsTriedAgain(t *testing.T) {
 	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.redis.put(1)
 		w.redis.refuse("j0", "settle")
-		w.run()
-		time.Sleep(10 * time.Minute)
+		w.runFor(10*time.Minute, 0)
 		w.redis.put(50) // which go on beside it
 		time.Sleep(time.Minute)
 		w.want("complete", 50)
-		if n := w.host.begun("j0"); n != 1 {
-			t.Errorf("it was begun %d times", n)
-		}
+		same(t, w.host.begun("j0"), 1, "it was begun %d times")
 		if n := w.redis.calls("exchange"); n > 200 {
 			t.Errorf("%d calls, most of them to settle one job", n)
 		}
@@ -394,8 +360,7 @@ func TestWhatCannotBeSettledNowIsSettledLater(t *testing.T) {
 	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.redis.put(1)
 		w.redis.refuse("j0", "settle now")
-		w.run()
-		time.Sleep(time.Minute)
+		w.runFor(time.Minute, 0)
 		w.want("running", 1)
 		if n := w.redis.calls("exchange"); n > 200 {
 			t.Errorf("%d calls in a minute to settle one job", n)
@@ -403,9 +368,7 @@ func TestWhatCannotBeSettledNowIsSettledLater(t *testing.T) {
 		w.redis.refuse("j0")
 		time.Sleep(5 * time.Second)
 		w.want("complete", 1)
-		if n := w.host.begun("j0"); n != 1 {
-			t.Errorf("it was begun %d times", n)
-		}
+		same(t, w.host.begun("j0"), 1, "it was begun %d times")
 	})
 }
 
@@ -414,8 +377,7 @@ func TestWhatCannotBeSettledIsOwed(t *testing.T) {
 	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.redis.put(1)
 		w.redis.refuse("j0", "settle")
-		w.run()
-		time.Sleep(time.Second)
+		w.runFor(time.Second, 0)
 		began := time.Now()
 		w.end()
 		if took := time.Since(began); took > 9*time.Second {
@@ -436,8 +398,7 @@ func TestLocksThatCannotBeRenewedAreGivenUp(t *testing.T) {
 		}
 		w.redis.put(1)
 		w.redis.refuse("j0", "settle", "renew")
-		w.run()
-		time.Sleep(5 * time.Minute)
+		w.runFor(5*time.Minute, 0)
 		w.redis.put(50)
 		time.Sleep(time.Second)
 		w.want("complete", 50)
@@ -447,16 +408,10 @@ func TestLocksThatCannotBeRenewedAreGivenUp(t *testing.T) {
 func TestLargePayloadsFailUnseen(t *testing.T) {
 	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].MaxJob = 1
-		w.redis.put(3)
-		w.run()
-		time.Sleep(time.Second)
+		w.runFor(time.Second, 3)
 		w.want("failed", 3)
-		if n := w.host.begun("j0"); n != 0 {
-			t.Errorf("begun %d times", n)
-		}
-		if n := w.s.Snapshot().Pools[0].Counters.Failed; n != 3 {
-			t.Errorf("%d are counted as failed", n)
-		}
+		same(t, w.host.begun("j0"), 0, "begun %d times")
+		same(t, w.s.Snapshot().Pools[0].Counters.Failed, 3, "%d are counted as failed")
 	})
 }
 
@@ -464,8 +419,7 @@ func TestLargePayloadsFailUnseen(t *testing.T) {
 func TestAnIdleSupervisorLeavesAtOnce(t *testing.T) {
 	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.PollInterval = time.Hour
-		w.run()
-		time.Sleep(time.Minute)
+		w.runFor(time.Minute, 0)
 		began := time.Now()
 		w.end()
 		if took := time.Since(began); took >= 100*time.Millisecond {

@@ -17,9 +17,7 @@ func TestWhatLeavesFinishesItsJobs(t *testing.T) {
 		runFaked(t, name, func(t *testing.T, w *fakeWorld) {
 			w.cfg.DrainTimeout = time.Second
 			w.host.work = lasting(time.Hour)
-			w.redis.put(1)
-			w.run()
-			time.Sleep(time.Second)
+			w.runFor(time.Second, 1)
 			next := w.cfg
 			next.Pools = []Pool{w.cfg.Pools[0]}
 			change(&next.Pools[0])
@@ -38,9 +36,7 @@ func TestWhatLeavesFinishesItsJobs(t *testing.T) {
 			}
 			time.Sleep(31 * time.Minute)
 			w.want("complete", 1)
-			if n := w.host.begun("j0"); n != 1 {
-				t.Errorf("the job was begun %d times", n)
-			}
+			same(t, w.host.begun("j0"), 1, "the job was begun %d times")
 			if n := len(w.s.Snapshot().Pools); n != 1 {
 				t.Errorf("%d pools when the job is over, want the new one", n)
 			}
@@ -53,9 +49,7 @@ func TestAStopEndsWhatLeaves(t *testing.T) {
 	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.DrainTimeout = time.Second
 		w.host.work = lasting(time.Hour)
-		w.redis.put(1)
-		w.run()
-		time.Sleep(time.Second)
+		w.runFor(time.Second, 1)
 		if _, err := w.s.Reload(Config{DrainTimeout: time.Second}); err != nil {
 			t.Fatal(err)
 		}
@@ -77,8 +71,7 @@ func TestAReloadTellsWhatItDid(t *testing.T) {
 			return p
 		}
 		w.cfg.Pools = []Pool{pool("same"), pool("wider"), pool("newer"), pool("gone")}
-		w.run()
-		time.Sleep(time.Second)
+		w.runFor(time.Second, 0)
 		next := w.cfg
 		next.Pools = []Pool{pool("newer"), pool("wider"), pool("same"), pool("added")}
 		next.Pools[0].Child.Command = []string{"other"}

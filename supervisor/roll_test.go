@@ -104,8 +104,7 @@ func TestARollToCodeThatHangs(t *testing.T) {
 			w := newRollWorld(t, runner.Reuse, 4)
 			w.has["good"] = program{greets: greets, work: lasting(50 * time.Millisecond)}
 			w.has["hanging"] = program{hangs: true}
-			w.run()
-			time.Sleep(time.Second)
+			w.runFor(time.Second, 0)
 			w.write("hanging")
 			w.recycle()
 			everySecond(45, func(int) {
@@ -142,8 +141,7 @@ func TestARollOvertakesOneThatHangs(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newRollWorld(t, runner.Reuse, 4)
 		w.has["hanging"] = program{hangs: true}
-		w.run()
-		time.Sleep(time.Second)
+		w.runFor(time.Second, 0)
 		w.write("hanging")
 		w.recycle()
 		time.Sleep(5 * time.Second)
@@ -163,9 +161,7 @@ func TestARollBeginsWithSlotsThatHang(t *testing.T) {
 		w := newRollWorld(t, runner.Reuse, 4)
 		w.has["hanging"] = program{hangs: true}
 		w.write("hanging")
-		w.redis.put(4)
-		w.run()
-		time.Sleep(3 * time.Second)
+		w.runFor(3*time.Second, 4)
 		w.write("good")
 		w.recycle()
 		time.Sleep(3 * time.Second)
@@ -184,8 +180,7 @@ func TestARollWhoseThirdStartFails(t *testing.T) {
 			w := newRollWorld(t, runner.Reuse, 4)
 			w.has["dying"] = program{lives: 50 * time.Millisecond}
 			w.has["good"] = program{greets: true, work: lasting(50 * time.Millisecond)}
-			w.run()
-			time.Sleep(time.Second)
+			w.runFor(time.Second, 0)
 			started := 0
 			w.host.mu.Lock()
 			old := w.host.program
@@ -226,8 +221,7 @@ func TestARollToCodeThatExitsSoonAfterItsStart(t *testing.T) {
 		w := newRollWorld(t, runner.Reuse, 4)
 		w.has["good"] = program{work: lasting(50 * time.Millisecond)}
 		w.has["leaving"] = program{lives: 500 * time.Millisecond}
-		w.run()
-		time.Sleep(time.Second)
+		w.runFor(time.Second, 0)
 		w.write("leaving")
 		w.recycle()
 		everySecond(60, func(i int) {
@@ -263,9 +257,7 @@ func TestARollToCodeThatFailsEachJob(t *testing.T) {
 				if mode == runner.Once {
 					w.has["bad"] = program{work: syntax}
 				}
-				w.redis.put(50)
-				w.run()
-				time.Sleep(10 * time.Second)
+				w.runFor(10*time.Second, 50)
 				w.reload("bad")
 				everySecond(120, func(int) { w.redis.put(2) })
 				time.Sleep(10 * time.Second)
@@ -287,9 +279,7 @@ func TestARollWithoutJobsIsTakenBackLater(t *testing.T) {
 		w.has["hanging"] = program{greets: true, work: func(*protocol.Job, <-chan runner.Cause) *runner.Ending {
 			return &runner.Ending{Kind: runner.Said, Group: "Error", Verdict: &protocol.Verdict{Kind: protocol.Fail, Raised: true}}
 		}}
-		w.redis.put(20)
-		w.run()
-		time.Sleep(10 * time.Second)
+		w.runFor(10*time.Second, 20)
 		w.reload("hanging")
 		time.Sleep(50 * time.Second)
 		if p := w.pool(); p.Generation != 1 || !p.Rolling {
@@ -336,9 +326,7 @@ func TestARollDoesNotQueueBehindBusyChildren(t *testing.T) {
 					begun++
 				}
 			}
-			w.redis.put(20 * c.children)
-			w.run()
-			time.Sleep(time.Second + c.length)
+			w.runFor(time.Second+c.length, 20*c.children)
 			w.recycle()
 			began := time.Now()
 			for w.pool().Rolling && time.Since(began) < 2*c.most {
@@ -373,9 +361,7 @@ func TestARollOvertakesASlotWhoseJobDoesNotEnd(t *testing.T) {
 			}
 			return lasting(5*time.Second)(job, stop)
 		}}
-		w.redis.put(60)
-		w.run()
-		time.Sleep(time.Second)
+		w.runFor(time.Second, 60)
 		w.recycle()
 		time.Sleep(time.Minute)
 		p := w.pool()
@@ -396,9 +382,7 @@ func TestCodeThatFailsEachJobGetsNoMoreBesideItsRepair(t *testing.T) {
 				Verdict: &protocol.Verdict{Kind: protocol.Fail, Raised: true, Group: "Error"}}
 		}}
 		w.write("bad")
-		w.redis.put(1000)
-		w.run()
-		time.Sleep(20 * time.Second)
+		w.runFor(20*time.Second, 1000)
 		if w.pool().Breaker == "" {
 			t.Fatal("the breaker is not open")
 		}
@@ -444,9 +428,7 @@ func TestARepairIsProbedAtOnce(t *testing.T) {
 			repair(w)
 			time.Sleep(3 * time.Second)
 			w.want("complete", 20)
-			if n := w.manned(); n != 4 {
-				t.Errorf("3 s after the repair %d of 4 slots are manned", n)
-			}
+			same(t, w.manned(), 4, "3 s after the repair %d of 4 slots are manned")
 		})
 	}
 }

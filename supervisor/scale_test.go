@@ -37,8 +37,7 @@ func (w *fakeWorld) putNewestFirst() {
 func TestAPoolGrowsByItsBacklogNotByItsHead(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := scalingWorld(t, 1, 8, 50*time.Millisecond, 100*time.Millisecond)
-		w.run()
-		time.Sleep(5 * time.Second)
+		w.runFor(5*time.Second, 0)
 		worst := 0
 		for range 30 * 15 {
 			w.putNewestFirst()
@@ -75,9 +74,7 @@ func TestAPoolGrowsToABacklogAtOnce(t *testing.T) {
 			time.Sleep(time.Duration(tt.before)*tt.length + 10*time.Second)
 			w.redis.put(150)
 			time.Sleep(time.Second)
-			if n := w.host.starts(); n != most {
-				t.Errorf("%d children were started within a second, want %d", n, most)
-			}
+			same(t, w.host.starts(), most, "%d children were started within a second")
 			time.Sleep(2*tt.boot - time.Second + time.Second)
 			if n := w.redis.states()["running"]; n != most && tt.length > tt.boot {
 				t.Errorf("%d jobs run, want %d", n, most)
@@ -129,14 +126,11 @@ func TestAPoolDoesNotGrowForWhatItCannotTake(t *testing.T) {
 			time.Sleep(time.Second)
 			return said(protocol.Ack)
 		}
-		w.run()
-		time.Sleep(time.Minute)
+		w.runFor(time.Minute, 0)
 		w.s.Quiet()
 		time.Sleep(time.Second)
 		w.redis.put(100)
 		time.Sleep(time.Minute)
-		if n := w.host.starts(); n != 1 {
-			t.Errorf("%d children were started by a pool that takes nothing", n)
-		}
+		same(t, w.host.starts(), 1, "%d children were started by a pool that takes nothing")
 	})
 }

@@ -23,8 +23,7 @@ func TestWhatWaitsBehindALongJobGoesToIdleChildren(t *testing.T) {
 				}
 				return said(protocol.Ack)
 			}
-			w.run()
-			time.Sleep(time.Second)
+			w.runFor(time.Second, 0)
 			w.redis.put(40)
 			time.Sleep(time.Second)
 			w.want("complete", 38)
@@ -45,9 +44,7 @@ func TestADrainGivesBackWhatWaitsBehindAnother(t *testing.T) {
 	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].Prefetch = 4
 		w.host.work = lasting(3 * time.Second)
-		w.redis.put(10)
-		w.run()
-		time.Sleep(time.Second)
+		w.runFor(time.Second, 10)
 		w.s.Drain()
 		began := time.Now()
 		w.wait()
@@ -69,9 +66,7 @@ func TestASnapshotTellsWhatIsKeptReady(t *testing.T) {
 	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].Children, w.cfg.Pools[0].Prefetch = 1, 4
 		w.host.work = lasting(10 * time.Second)
-		w.redis.put(3)
-		w.run()
-		time.Sleep(13 * time.Second)
+		w.runFor(13*time.Second, 3)
 		slot := w.s.Snapshot().Pools[0].Slots[0]
 		if slot.AtWork() != 1 || slot.Kept() != 1 || len(slot.Runs) != 2 || slot.Runs[0].Kept || !slot.Runs[1].Kept {
 			t.Fatalf("it tells of %+v", slot.Runs)
@@ -90,9 +85,7 @@ func TestCancelledBehindAnother(t *testing.T) {
 	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].Children, w.cfg.Pools[0].Prefetch = 1, 4
 		w.host.work = lasting(50 * time.Second)
-		w.redis.put(3)
-		w.run()
-		time.Sleep(time.Second)
+		w.runFor(time.Second, 3)
 		w.redis.steal("j1", "somebody else")
 		time.Sleep(55 * time.Second) // the other one's lock holds for longer
 		for jid, want := range map[string]int{"j0": 1, "j1": 0, "j2": 1} {
@@ -100,9 +93,7 @@ func TestCancelledBehindAnother(t *testing.T) {
 				t.Errorf("%s was begun %d times, want %d", jid, n, want)
 			}
 		}
-		if n := w.host.starts(); n != 1 {
-			t.Errorf("%d children were started", n)
-		}
+		same(t, w.host.starts(), 1, "%d children were started")
 		time.Sleep(2 * time.Minute)
 		w.want("complete", 3)
 	})

@@ -32,9 +32,7 @@ func TestAChildThatWentBadIsReplaced(t *testing.T) {
 					return e
 				}}
 			}
-			w.redis.put(300)
-			w.run()
-			time.Sleep(10 * time.Minute)
+			w.runFor(10*time.Minute, 300)
 			w.want("complete", 300)
 			if n, started := raisings.Load(), programs.Load(); n > 15 || started != int64(children)+1 {
 				t.Errorf("%d attempts ended badly, and %d children were started; the child was to be replaced at the tenth", n, started)
@@ -57,9 +55,7 @@ func TestNoChildIsBlamedForWhatAllDo(t *testing.T) {
 			e.Began = true
 			return e
 		}
-		w.redis.put(1000)
-		w.run()
-		time.Sleep(time.Hour)
+		w.runFor(time.Hour, 1000)
 		w.want("complete", 1000)
 		if n := w.host.starts(); n > 8 {
 			t.Errorf("%d children were started for 4 slots", n)
@@ -84,9 +80,7 @@ func TestRowsOfBadJobsDoNotReplaceChildrenForEver(t *testing.T) {
 				return e
 			}
 			jobs := scaled(1000, 3000)
-			w.redis.put(jobs)
-			w.run()
-			time.Sleep(time.Hour)
+			w.runFor(time.Hour, jobs)
 			w.want("complete", jobs)
 			if started := w.host.starts(); started > 5*children {
 				t.Errorf("%d children were started for %d slots", started, children)

@@ -85,9 +85,7 @@ func TestASignalToAllInterrupts(t *testing.T) {
 func TestAStopWithoutASignalInterruptsNobody(t *testing.T) {
 	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.endsAt(time.Second, byItself(0, protocol.ExitAck))
-		w.redis.put(1)
-		w.run()
-		time.Sleep(500 * time.Millisecond)
+		w.runFor(500*time.Millisecond, 1)
 		w.end()
 		w.want("complete", 1)
 	})
@@ -99,9 +97,7 @@ func TestASignalInterruptsWhatIsNotSettledYet(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newFakeWorld(t)
 			w.endsAt(time.Second, byItself(0, protocol.ExitAck))
-			w.redis.put(1)
-			w.run()
-			time.Sleep(500 * time.Millisecond)
+			w.runFor(500*time.Millisecond, 1)
 			slow := 3 * time.Second
 			w.redis.faults(func(call string) fault {
 				if call != "exchange" {
@@ -129,9 +125,7 @@ func TestADrainGoesOnWhenRedisIsBack(t *testing.T) {
 	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.DrainTimeout = time.Minute
 		w.host.work = lasting(2 * time.Second)
-		w.redis.put(1)
-		w.run()
-		time.Sleep(time.Second)
+		w.runFor(time.Second, 1)
 		w.redis.faults(func(string) fault { return fault{away: errAway} })
 		w.s.Resume() // a take finds it away
 		time.Sleep(2 * time.Second)

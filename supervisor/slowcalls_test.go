@@ -104,9 +104,7 @@ func TestATakeThatIsSlowForItsLockAsksForLess(t *testing.T) {
 		}
 		w.redis.put(200)
 		time.Sleep(time.Minute)
-		if last := slow.asked[len(slow.asked)-1]; last != 0 {
-			t.Errorf("the calls are fast again, and still ask for %d bytes", last)
-		}
+		same(t, slow.asked[len(slow.asked)-1], 0, "the calls are fast again, and still ask for %d bytes")
 		if n := strings.Count(log.String(), "asking for less data"); n == 0 || n > 3 {
 			t.Errorf("the log says it %d times:\n%s", n, log)
 		}

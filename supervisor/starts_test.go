@@ -45,16 +45,12 @@ func TestFewChildrenAreStartedAtATime(t *testing.T) {
 	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.twoPools(100)
 		w.host.slow = 10 * time.Millisecond
-		w.redis.put(300)
-		w.run()
-		time.Sleep(10 * time.Second)
+		w.runFor(10*time.Second, 300)
 		w.want("complete", 300)
 		if most, _ := w.host.met(); most != starts.AtATime() {
 			t.Errorf("up to %d children were started at a time, want %d", most, starts.AtATime())
 		}
-		if n := w.host.living(); n != 100 {
-			t.Errorf("%d children live, want 100", n)
-		}
+		same(t, w.host.living(), 100, "%d children live")
 	})
 }
 
@@ -68,9 +64,7 @@ func TestAShortageOfTheHostIsNobodysFault(t *testing.T) {
 			return said(protocol.Ack)
 		}
 		w.host.carry(20)
-		w.redis.put(1000)
-		w.run()
-		time.Sleep(40 * time.Second)
+		w.runFor(40*time.Second, 1000)
 		shot := w.s.Snapshot()
 		if !strings.Contains(shot.Short, "processes used up") {
 			t.Errorf("the shortage is %q", shot.Short)
@@ -100,12 +94,8 @@ func TestAShortageOfTheHostIsNobodysFault(t *testing.T) {
 
 		w.host.carry(0)
 		time.Sleep(20*time.Second + 10*time.Second)
-		if n := w.host.living(); n != 30 {
-			t.Errorf("%d residents live when there is room again, want 30", n)
-		}
-		if short := w.s.Snapshot().Short; short != "" {
-			t.Errorf("the host is still short: %q", short)
-		}
+		same(t, w.host.living(), 30, "%d residents live when there is room again")
+		same(t, w.s.Snapshot().Short, "", "the host is still short: %q")
 	})
 }
 
@@ -114,8 +104,7 @@ func TestTheEndOfAShortageIsTriedByOneStart(t *testing.T) {
 	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.twoPools(50)
 		w.host.carry(1)
-		w.run()
-		time.Sleep(10 * time.Second)
+		w.runFor(10*time.Second, 0)
 		_, before := w.host.met()
 		time.Sleep(time.Minute)
 		if _, after := w.host.met(); after-before > 16 || after == before {
@@ -123,9 +112,7 @@ func TestTheEndOfAShortageIsTriedByOneStart(t *testing.T) {
 		}
 		w.host.carry(0)
 		time.Sleep(20*time.Second + 3*time.Second)
-		if n := w.host.living(); n != 50 {
-			t.Errorf("%d children live, want 50", n)
-		}
+		same(t, w.host.living(), 50, "%d children live")
 	})
 }
 
@@ -134,8 +121,7 @@ func TestTheEndOfAShortageIsTriedByOneStart(t *testing.T) {
 func TestARollWaitsForRoom(t *testing.T) {
 	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].Children = 4
-		w.run()
-		time.Sleep(time.Second)
+		w.runFor(time.Second, 0)
 		w.host.carry(4)
 		w.s.Recycle("p")
 		time.Sleep(30 * time.Second)

@@ -71,8 +71,7 @@ func twoPools(w *fakeWorld) {
 func TestOnePoolIsQuiet(t *testing.T) {
 	faked(t, func(t *testing.T, w *fakeWorld) {
 		twoPools(w)
-		w.run()
-		time.Sleep(time.Second)
+		w.runFor(time.Second, 0)
 		quiet := func(pool int) string {
 			p := w.s.Snapshot().Pools[pool]
 			return fmt.Sprintln(p.Name, p.Quiet, p.QuietAlone)
@@ -81,9 +80,7 @@ func TestOnePoolIsQuiet(t *testing.T) {
 		w.redis.put(3)
 		time.Sleep(5 * time.Second)
 		w.want("waiting", 3)
-		if got := quiet(1) + quiet(0); got != "p true true\nother false false\n" {
-			t.Errorf("told is %s", got)
-		}
+		same(t, quiet(1)+quiet(0), "p true true\nother false false\n", "told is %s")
 		w.s.Quiet()
 		w.s.Resume()
 		if did, err := w.s.Reload(w.cfg); err != nil || len(did.Changed) > 0 {
@@ -115,9 +112,7 @@ func TestOneSlotIsRecycled(t *testing.T) {
 		before := w.s.Snapshot().Pools[0].Slots
 		must(t, w.s.RecycleSlot("p", 1))
 		time.Sleep(3 * time.Second)
-		if n := len(told.of(ChildExited)); n != 0 {
-			t.Errorf("%d children left in the middle of a job", n)
-		}
+		same(t, len(told.of(ChildExited)), 0, "%d children left in the middle of a job")
 		time.Sleep(10 * time.Second)
 		after := w.s.Snapshot().Pools[0].Slots
 		if after[0].PID != before[0].PID || after[1].PID == before[1].PID || after[1].Generation != 1 {
@@ -182,8 +177,7 @@ func TestARollIsAbandoned(t *testing.T) {
 		w := newRollWorld(t, runner.Reuse, 4)
 		told := hear(w.fakeWorld)
 		w.has["hanging"] = program{hangs: true}
-		w.run()
-		time.Sleep(time.Second)
+		w.runFor(time.Second, 0)
 		refuses(t, w.s.AbandonRoll("p"), "no roll")
 		w.reload("hanging")
 		time.Sleep(2 * time.Second)
@@ -218,8 +212,7 @@ func TestRollsAreRemembered(t *testing.T) {
 		w := newRollWorld(t, runner.Reuse, 2)
 		told := hear(w.fakeWorld)
 		w.has["broken"], w.has["hanging"] = program{lives: time.Millisecond}, program{hangs: true}
-		w.run()
-		time.Sleep(time.Second)
+		w.runFor(time.Second, 0)
 		for range 11 {
 			w.recycle()
 			w.redis.put(30)

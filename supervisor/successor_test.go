@@ -19,9 +19,7 @@ func TestASuccessorsJobComesWithTheSettlement(t *testing.T) {
 				time.Sleep(3 * time.Millisecond)
 				return nil
 			})
-			w.redis.put(100)
-			w.run()
-			time.Sleep(10 * time.Second)
+			w.runFor(10*time.Second, 100)
 			w.want("complete", 100)
 			if n := w.s.Snapshot().Pools[0].Counters.Exchanges; n > 110 {
 				t.Errorf("%d calls for 100 jobs, one after the other", n)

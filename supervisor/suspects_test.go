@@ -56,8 +56,7 @@ func TestOneSuspectRunsAtATimeAndHindersNobody(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		const suspects, others = 6, 20
 		w := newSuspectWorld(t, suspects, 20*time.Second)
-		w.run()
-		time.Sleep(time.Second)
+		w.runFor(time.Second, 0)
 		w.redis.put(others)
 		time.Sleep(time.Second)
 		if by := w.redis.states(); by["complete"] != others {
@@ -130,11 +129,8 @@ func TestATurnEnds(t *testing.T) {
 				}
 				return of(job, stop)
 			}
-			w.run()
-			time.Sleep(2 * time.Minute)
-			if state := w.redis.job("j1").state; state != "complete" {
-				t.Errorf("the next suspect is %s", state)
-			}
+			w.runFor(2*time.Minute, 0)
+			same(t, w.redis.job("j1").state, "complete", "the next suspect is %s")
 			if deaths := w.redis.job("j0").Deaths; (deaths == 0) != tt.cleared {
 				t.Errorf("the first has %d deaths, cleared is %t", deaths, tt.cleared)
 			}

@@ -35,9 +35,7 @@ func TestTheBreakerHearsOfCodeThatWasGivenUpAndGoesOn(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newRollWorld(t, runner.Reuse, 4)
 		w.has["bad"] = program{greets: true, work: raises}
-		w.redis.put(20)
-		w.run()
-		time.Sleep(10 * time.Second)
+		w.runFor(10*time.Second, 20)
 		w.write("bad")
 		w.recycle()
 		time.Sleep(10 * time.Minute)
@@ -59,9 +57,7 @@ func TestAPoolThatGrowsDuringATrialGrowsByOldCode(t *testing.T) {
 		p := &w.cfg.Pools[0]
 		p.Children, p.MinChildren, p.MaxChildren = 0, 0, 4
 		w.has["hanging"] = program{hangs: true}
-		w.redis.put(20)
-		w.run()
-		time.Sleep(10 * time.Minute)
+		w.runFor(10*time.Minute, 20)
 		if n := len(w.pool().Slots); n != 0 {
 			t.Fatalf("%d children without a job, want none", n)
 		}
@@ -86,9 +82,7 @@ func TestATrialOfFreshChildrenDoesNotWaitForAJob(t *testing.T) {
 			}
 			return lasting(50*time.Millisecond)(job, stop)
 		}}
-		w.redis.put(20)
-		w.run()
-		time.Sleep(10 * time.Second)
+		w.runFor(10*time.Second, 20)
 		w.reload("other")
 		w.redis.put(100)
 		time.Sleep(10 * time.Second)
@@ -112,9 +106,7 @@ func TestAnOvertakenRollGoesOn(t *testing.T) {
 		})
 		w.has["better"] = w.has["good"]
 		w.has["dying"] = program{greets: true, lives: time.Millisecond}
-		w.redis.put(400)
-		w.run()
-		time.Sleep(12 * time.Second)
+		w.runFor(12*time.Second, 400)
 		w.reload("better")
 		w.rolls(1)
 		w.reload("dying")
@@ -155,9 +147,7 @@ func TestOldChildrenWaitForTheirHeirsButNotForLong(t *testing.T) {
 			time.Sleep(50 * time.Millisecond)
 			return nil
 		})
-		w.redis.put(400)
-		w.run()
-		time.Sleep(12 * time.Second)
+		w.runFor(12*time.Second, 400)
 		w.recycle()
 		w.rolls(1)
 		w.write("hanging")
@@ -202,8 +192,7 @@ func TestATrialOfJobsThatSayNothing(t *testing.T) {
 					j.Retries, j.Remaining = 1000, 1000
 				}
 				w.redis.mu.Unlock()
-				w.run()
-				time.Sleep(7 * time.Second)
+				w.runFor(7*time.Second, 0)
 				w.reload("other")
 				everySecond(180, func(int) {
 					if how == "canceled" {
@@ -233,8 +222,7 @@ func TestOldChildrenThatStayKeepToMaxMemory(t *testing.T) {
 		w.cfg.Pools[0].MaxMemory = 1000
 		w.has["other"] = w.has["good"]
 		w.host.memory = func(age time.Duration) int64 { return 50 * int64(age/time.Second) }
-		w.run()
-		time.Sleep(10 * time.Second)
+		w.runFor(10*time.Second, 0)
 		w.reload("other")
 		time.Sleep(5 * time.Second)
 		if n := w.host.living(); n != 2 {
@@ -256,9 +244,7 @@ func TestARollOfABusyPoolEnds(t *testing.T) {
 			runBubble(t, fmt.Sprintf("%v/%d", mode, children), func(t *testing.T) {
 				w := newRollWorld(t, mode, children)
 				w.has["good"] = program{greets: true, work: lasting(5 * time.Second)}
-				w.redis.put(40 * children)
-				w.run()
-				time.Sleep(7 * time.Second)
+				w.runFor(7*time.Second, 40*children)
 				w.recycle()
 				time.Sleep(time.Minute)
 				if p := w.pool(); p.Generation != 2 || p.Rolling {

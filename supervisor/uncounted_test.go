@@ -28,8 +28,7 @@ func TestAClassThatOneSupervisorDoesNotKnowWaitsForTheOther(t *testing.T) {
 		new.host.work = lasting(5 * time.Millisecond)
 		old.redis.put(1000)
 		old.run()
-		new.run()
-		time.Sleep(10 * time.Minute)
+		new.runFor(10*time.Minute, 0)
 		old.want("complete", 1000)
 		for n := range 1000 {
 			if j := old.redis.job(fmt.Sprintf("j%d", n)); j.Remaining != j.Retries || j.Unknown.Count != 0 {
@@ -51,9 +50,7 @@ func TestAClassThatNobodyKnowsFailsInTheEnd(t *testing.T) {
 	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].UnknownFor = 15 * time.Minute
 		w.host.work = func(*protocol.Job, <-chan runner.Cause) *runner.Ending { return said(protocol.Unknown) }
-		w.redis.put(3)
-		w.run()
-		time.Sleep(14 * time.Minute)
+		w.runFor(14*time.Minute, 3)
 		w.want("failed", 0)
 		if j := w.redis.job("j0"); j.Unknown.Count < 30 || strings.Join(j.Unknown.Names, ",") != "host generation 1" {
 			t.Errorf("what is kept is %+v", j.Unknown)
@@ -81,9 +78,7 @@ func TestReleasesNeverEndAJob(t *testing.T) {
 			e.Verdict.Delay = &delay
 			return e
 		}
-		w.redis.put(1)
-		w.run()
-		time.Sleep(5 * time.Minute)
+		w.runFor(5*time.Minute, 1)
 		w.want("complete", 1)
 		if j := w.redis.job("j0"); j.Crashes != 0 || j.Remaining != 5 {
 			t.Errorf("it has %d crashes and %d remaining", j.Crashes, j.Remaining)
@@ -101,9 +96,7 @@ func TestReleasesInALoopAreNoHotLoop(t *testing.T) {
 			e.Verdict.Delay = &none
 			return e
 		}
-		w.redis.put(1)
-		w.run()
-		time.Sleep(time.Minute)
+		w.runFor(time.Minute, 1)
 		if n := w.host.begun("j0"); n < 30 || n > 601 {
 			t.Errorf("it was begun %d times in a minute, want ten a second at most", n)
 		}
@@ -122,9 +115,7 @@ func TestAMissingProgramFailsNoJobOfAQuietQueue(t *testing.T) {
 			}
 			return nil
 		})
-		w.redis.put(1)
-		w.run()
-		time.Sleep(time.Hour)
+		w.runFor(time.Hour, 1)
 		if j := w.redis.job("j0"); j.state == "failed" || j.Remaining != 5 || j.Crashes != 0 {
 			t.Errorf("it is %s, %d remaining, %d crashes", j.state, j.Remaining, j.Crashes)
 		}
@@ -235,16 +226,10 @@ func TestAJobThatKillsItsChildAtOnceIsCounted(t *testing.T) {
 			}
 			return nil
 		})
-		w.redis.put(50)
-		w.run()
-		time.Sleep(10 * time.Second)
+		w.runFor(10*time.Second, 50)
 		w.want("failed", 1)
 		w.want("complete", 49)
-		if n := w.host.begun("j0"); n != 4 {
-			t.Errorf("it ran %d times, want 4", n)
-		}
-		if n := w.s.Snapshot().Pools[0].Counters.Crashed; n != 4 {
-			t.Errorf("%d crashes are counted, want 4", n)
-		}
+		same(t, w.host.begun("j0"), 4, "it ran %d times")
+		same(t, w.s.Snapshot().Pools[0].Counters.Crashed, 4, "%d crashes are counted")
 	})
 }

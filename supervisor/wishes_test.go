@@ -31,16 +31,12 @@ func (w *fakeWorld) wishful(long time.Duration, jids ...string) {
 func TestWishesAreGrantedBeforeTheVerdict(t *testing.T) {
 	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.wishful(time.Second, "j0")
-		w.redis.put(1)
-		w.run()
-		time.Sleep(500 * time.Millisecond)
+		w.runFor(500*time.Millisecond, 1)
 		if !slices.Contains(w.redis.lines(), "tag j0 [begun]") {
 			t.Errorf("not done while it works: %q", w.redis.lines())
 		}
 		time.Sleep(5 * time.Second)
-		if got := strings.Join(w.redis.lines(), ", "); got != "take j0, tag j0 [begun], tag j0 [ended], complete j0" {
-			t.Errorf("%s", got)
-		}
+		same(t, strings.Join(w.redis.lines(), ", "), "take j0, tag j0 [begun], tag j0 [ended], complete j0", "%s")
 	})
 }
 
@@ -53,9 +49,7 @@ func TestWishesGoTogether(t *testing.T) {
 		}
 		w.cfg.Pools[0].Children, w.cfg.Pools[0].MinChildren, w.cfg.Pools[0].MaxChildren = 100, 0, 0
 		w.wishful(time.Second, jids...)
-		w.redis.put(1000)
-		w.run()
-		time.Sleep(time.Minute)
+		w.runFor(time.Minute, 1000)
 		w.want("complete", 1000)
 		granted := 0
 		for _, line := range w.redis.lines() {
@@ -83,8 +77,7 @@ func TestWishesWaitForRedis(t *testing.T) {
 				}
 				return fault{}
 			})
-			w.run()
-			time.Sleep(20 * time.Second)
+			w.runFor(20*time.Second, 0)
 			w.want("complete", 1)
 			log := slices.Compact(w.redis.lines())
 			if log[len(log)-1] != "complete j0" || log[len(log)-2] != "tag j0 [ended]" {
@@ -108,8 +101,7 @@ func TestRefusedWishesEndNoJob(t *testing.T) {
 			}
 			return fault{}
 		})
-		w.run()
-		time.Sleep(5 * time.Second)
+		w.runFor(5*time.Second, 0)
 		w.want("complete", 2)
 	})
 }
@@ -118,9 +110,7 @@ func TestRefusedWishesEndNoJob(t *testing.T) {
 func TestWishesOfALostLock(t *testing.T) {
 	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.wishful(5*time.Second, "j0")
-		w.redis.put(1)
-		w.run()
-		time.Sleep(time.Second)
+		w.runFor(time.Second, 1)
 		w.redis.steal("j0", "another")
 		time.Sleep(30 * time.Second)
 		if slices.Contains(w.redis.lines(), "tag j0 [ended]") {
