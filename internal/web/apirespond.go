@@ -36,7 +36,7 @@ func (a *App) answers(c *Call) (Caller, error) {
 		if a.o.Callback == nil || !a.o.Callback(c.Name("klass"), jid, token) {
 			return Caller{}, c.door.Gate.refuse(c.R, "this token is not that of the job; it may be that of another job or class, or signed with another secret")
 		}
-		return Caller{Name: "whoever was asked by " + shown(jid), Respond: []string{"*"}}, nil
+		return Caller{Name: "whoever was asked by " + shown(jid), Respond: []string{"*"}, addressed: true}, nil
 	}
 	return c.door.program(c.R)
 }

@@ -148,7 +148,12 @@ func (g *Gate) secure(r *http.Request) bool { return g.Secure || g.scheme(r) == 
 
 // address is whence a request comes, as wrong tokens are counted: of IPv6 the network.
 func (g *Gate) address(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	return networkOf(r.RemoteAddr)
+}
+
+// networkOf is the address of a remote end, of IPv6 the network; "" if it has none.
+func networkOf(remote string) string {
+	host, _, err := net.SplitHostPort(remote)
 	if err != nil {
 		return ""
 	}

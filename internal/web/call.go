@@ -45,10 +45,7 @@ func (c *Call) answers() {
 // receive reads the body, before the call has a place among those that ask Redis: who sends slowly keeps nobody from them. What
 // came before an error is read by the handler, and then the error.
 func (c *Call) receive() error {
-	most := c.route.Body
-	if most == 0 {
-		most = defaultBody
-	}
+	most, places := c.mostBody()
 	if how := c.R.Header.Get("Content-Encoding"); how != "" && !strings.EqualFold(how, "identity") {
 		return problem(http.StatusUnsupportedMediaType, "media_type", "the body is encoded as %s, and bodies are read as they are; send it without", shown(how))
 	}
@@ -56,8 +53,8 @@ func (c *Call) receive() error {
 		return &http.MaxBytesError{Limit: most}
 	}
 	var err error
-	if c.R.ContentLength < 0 || c.R.ContentLength > shortBody {
-		if c.drop, err = take(c.R.Context(), c.app.limits.bodies, false); err != nil {
+	if most > shortBody && (c.R.ContentLength < 0 || c.R.ContentLength > shortBody) {
+		if c.drop, err = take(c.R.Context(), places, false); err != nil {
 			return err
 		}
 	}
@@ -71,6 +68,18 @@ func (c *Call) receive() error {
 		io.Closer
 	}{io.MultiReader(&text, ended{err}), c.R.Body}
 	return nil
+}
+
+// mostBody is how long the body of a call may be, and the places among which it needs one if it is no short one. Whoever does not
+// say who that is may send little; who has nothing but the address of a job keeps none of the others from sending.
+func (c *Call) mostBody() (most int64, places chan struct{}) {
+	switch {
+	case c.route.Right == Open:
+		return unknownBody, nil
+	case c.Who.addressed:
+		return c.route.Body, c.app.limits.answers
+	}
+	return cmp.Or(c.route.Body, defaultBody), c.app.limits.bodies
 }
 
 // ended is read as an error, or as nothing more.

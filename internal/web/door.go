@@ -8,8 +8,6 @@ import (
 	"net"
 	"net/http"
 	"time"
-
-	"golang.org/x/net/netutil"
 )
 
 // Proof is how somebody showed who that is.
@@ -68,23 +66,32 @@ func MonitorDoor(address string) *Door {
 }
 
 // Handler is the App by way of a door.
-func (a *App) Handler(d *Door) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { a.serve(d, w, r) })
+func (a *App) Handler(d *Door) http.Handler { return doorway{a, d} }
+
+// doorway is an App by way of a door.
+type doorway struct {
+	app  *App
+	door *Door
 }
+
+func (d doorway) ServeHTTP(w http.ResponseWriter, r *http.Request) { d.app.serve(d.door, w, r) }
+
+// proxied reports whether a request comes from a proxy of the door, which has the connections of many.
+func (d doorway) proxied(r *http.Request) bool { return d.door.Gate != nil && d.door.Gate.believes(r) }
 
 // readOnlyHeader takes the right to change anything from a request: `oarlock web --read-only` sends it to the supervisor.
 const readOnlyHeader = "X-Oarlock-Read-Only"
 
 // How long a client may take, and how much it may send.
 const (
-	headerPatience  = 5 * time.Second
-	bodyPatience    = 30 * time.Second
-	writePatience   = 30 * time.Second // for all of an answer but a stream
-	idlePatience    = 60 * time.Second
-	leavePatience   = time.Second
-	mostHeader      = 32 << 10
-	defaultBody     = 1 << 20
-	mostConnections = 2048
+	headerPatience = 5 * time.Second
+	bodyPatience   = 30 * time.Second
+	writePatience  = 30 * time.Second // for all of an answer but a stream
+	idlePatience   = 60 * time.Second
+	leavePatience  = time.Second
+	mostHeader     = 32 << 10
+	defaultBody    = 1 << 20
+	unknownBody    = 4 << 10 // of somebody of whom nobody knows who that is
 )
 
 // Loopback listens at an address of this host, or, where its port is taken, at any other one.
@@ -104,11 +111,20 @@ func Loopback(ctx context.Context, address string) (net.Listener, error) {
 // Serve answers at a listener, which it closes, until ctx ends; by TLS where a configuration is given. Requests under way have
 // a second to end. What a client did wrong on the way is told to log at level debug.
 func Serve(ctx context.Context, listener net.Listener, h http.Handler, certificate *tls.Config, log *slog.Logger) error {
+	var exempt func(*http.Request) bool
+	if way, is := h.(doorway); is {
+		exempt = way.proxied
+	}
+	return serveAt(ctx, newConnections(listener, exempt), h, certificate, log)
+}
+
+// serveAt is Serve at a listener that counts.
+func serveAt(ctx context.Context, listener *connections, h http.Handler, certificate *tls.Config, log *slog.Logger) error {
 	server := &http.Server{
+		ConnState: listener.state, ConnContext: listener.context,
 		Handler: h, ReadHeaderTimeout: headerPatience, IdleTimeout: idlePatience, MaxHeaderBytes: mostHeader,
 		TLSConfig: certificate, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
-	listener = netutil.LimitListener(listener, mostConnections)
 	done := make(chan error, 1)
 	go func() {
 		if certificate != nil {

@@ -203,6 +203,10 @@ func (a *App) serve(d *Door, w http.ResponseWriter, r *http.Request) {
 	if _, pattern := a.mux.Handler(r); pattern == "" || d.Monitor && !a.monitors[pattern] {
 		a.fail(&Call{W: w, R: r, app: a, route: &Route{}, door: d}, a.noRoute(d, r))
 		return
+	} else if isSpare(r) && !a.health[pattern] {
+		w.Header().Set("Connection", "close")
+		a.fail(&Call{W: w, R: r, app: a, route: &Route{}, door: d}, problem(http.StatusServiceUnavailable, "busy", "there are as many connections as there may be; try again in a moment"))
+		return
 	}
 	a.mux.ServeHTTP(w, r)
 }

@@ -11,6 +11,7 @@ import (
 type limits struct {
 	redis   chan struct{} // a token for each request that asks Redis
 	bodies  chan struct{} // one for each with a long body
+	answers chan struct{} // likewise, of those who come by the address of a job
 	streams chan struct{} // one for each that listens
 }
 
@@ -28,7 +29,7 @@ const shortBody = 64 << 10
 const queuePatience = 2 * time.Second
 
 func newLimits(streams int) limits {
-	return limits{redis: make(chan struct{}, mostRequests), bodies: make(chan struct{}, mostBodies), streams: make(chan struct{}, cmp.Or(streams, usualStreams))}
+	return limits{redis: make(chan struct{}, mostRequests), bodies: make(chan struct{}, mostBodies), answers: make(chan struct{}, mostBodies), streams: make(chan struct{}, cmp.Or(streams, usualStreams))}
 }
 
 // enter waits for a place for a request of that route. The request holds it until it calls leave.

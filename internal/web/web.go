@@ -93,6 +93,7 @@ type App struct {
 	written  func() *pages.Book // reads the pages, once
 	redactor redactor
 	monitors map[string]bool // the patterns of routes that a Door.Monitor has
+	health   map[string]bool // those of routes that tell whether we live, which have connections of their own
 }
 
 // New makes an App, which starts nothing.
@@ -108,9 +109,10 @@ func New(o Options) *App {
 	a.shots.of = a.o.Supervisor
 	a.written = sync.OnceValue(func() *pages.Book { return pages.New(a.o.Prefix) })
 	a.routes = a.table()
-	a.monitors = map[string]bool{}
+	a.monitors, a.health = map[string]bool{}, map[string]bool{}
 	for _, route := range a.monitorRoutes() {
 		a.monitors[route.pattern()] = true
+		a.health[route.pattern()] = route.Right == Open
 	}
 	for i := range a.routes {
 		a.mux.Handle(a.routes[i].pattern(), entrance{a, &a.routes[i]})
