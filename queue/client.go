@@ -127,7 +127,7 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 	}
 	target, err := connection.Parse(connection.Config{
 		URL: o.URL, Namespace: o.Namespace, PasswordFile: o.PasswordFile, TLSCA: o.TLSCA, TLSCert: o.TLSCert, TLSKey: o.TLSKey,
-		ClientName: o.ClientName, ReadTimeout: o.ReadTimeout, PoolSize: o.PoolSize, Dialer: o.Dialer,
+		ClientName: o.ClientName, ReadTimeout: o.ReadTimeout, PoolSize: o.PoolSize, Dialer: o.Dialer, Leaves: leaves,
 	})
 	if err != nil {
 		return nil, err
@@ -144,7 +144,7 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 	}
 	c.clock = clock.New(c.serverTime, o.Logger)
 	c.scripts = script.NewSet(c.ns)
-	c.heard = connection.NewSubscription(c.redis, &c.reach, c.log)
+	c.heard = target.Subscription(c.redis, &c.reach, c.log)
 	return c, nil
 }
 

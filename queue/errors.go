@@ -64,7 +64,7 @@ const (
 	Unreachable                   // ErrAway: no connection
 	Busy                          // ErrAway: a long script runs, or all connections are taken
 	Loading                       // ErrAway: Redis reads its data, or waits for its master
-	ReadOnly                      // ErrAway: a replica; connect anew
+	ReadOnly                      // ErrAway: a replica; all connections are made anew
 	Memory                        // ErrAway: Redis is out of memory; what frees memory still works
 	Disk                          // ErrAway: Redis cannot write to its disk
 	Denied                        // ErrAway: password or permissions
@@ -135,6 +135,22 @@ var serverStates = []struct {
 	{"ERR max number of clients", Busy},
 	{"ERR invalid password", Denied},
 	{"ERR AUTH", Denied},
+}
+
+// leaves reports whether an error says that the server at the other end is not the one to be asked, or not yet: behind one address
+// there may be another by now. Then all connections are made anew, see connection.Config.
+func leaves(err error) bool {
+	var reply redis.Error
+	if !errors.As(err, &reply) || errors.Is(err, redis.Nil) {
+		return false
+	}
+	switch class := Class(refusal("", reply.Error())); class {
+	case ReadOnly, Loading:
+		return true
+	case Disk:
+		return strings.Contains(reply.Error(), "NOREPLICAS") // a master from which its replicas went away, to follow another
+	}
+	return false
 }
 
 // classify is the one place that reads the text of errors. Everything else branches

@@ -110,12 +110,33 @@ func (s *Session) Exchange(ctx context.Context, settlements []Settlement, take T
 	return reply, err
 }
 
-// exchange calls the script for ordinary queues, until that answers that a queue is ruled; from then on the other, which
+// Release gives jobs back whose locks have run out, or are about to: it sends settlements that release, over any connection, for it may be repeated, and a call
+// of Exchange may stand. Each says by Popped which attempt is over. In doubt it may have run.
+func (s *Session) Release(ctx context.Context, settlements []Settlement) ([]SettleResult, error) {
+	if err := s.client.clock.Fresh(ctx); err != nil {
+		return nil, err
+	}
+	sent, puts, results := checkSettlements(settlements)
+	now := s.client.clock.Now()
+	raw, err := s.exchangeOver(ctx, s.client.redis, now, "", exchangeArgs(s.worker, sent, puts, Take{}))
+	if err != nil {
+		return nil, harmless(err)
+	}
+	reply, err := readExchange(raw, now, results, nil)
+	return reply.Results, harmless(err)
+}
+
+// exchange is exchangeOver the connection of the session.
+func (s *Session) exchange(ctx context.Context, now float64, edition string, args []any) (any, error) {
+	return s.exchangeOver(ctx, s.link.Redis(), now, edition, args)
+}
+
+// exchangeOver calls the script for ordinary queues, until that answers that a queue is ruled; from then on the other, which
 // does for both, until it answers that the rules are others and no queue was ruled. Where the rules are gone, which Redis does not forget by
 // itself, it has lost its keys: nothing is taken then for rulesReturn, in which whoever has them in his file says them again.
 //
 //	edition   of rules, which say nothing of the call; "" if of none that is known
-func (s *Session) exchange(ctx context.Context, now float64, edition string, args []any) (any, error) {
+func (s *Session) exchangeOver(ctx context.Context, conn evaler, now float64, edition string, args []any) (any, error) {
 	for {
 		known := s.ruledBy.Load()
 		name, with := script.Name{Dialect: Batch, Command: "exchange"}, args
@@ -127,7 +148,7 @@ func (s *Session) exchange(ctx context.Context, now float64, edition string, arg
 		case edition != "":
 			with = append(args, edition)
 		}
-		raw, err := s.client.run(ctx, s.link.Redis(), name, now, with...)
+		raw, err := s.client.run(ctx, conn, name, now, with...)
 		if err != nil {
 			return nil, err
 		}

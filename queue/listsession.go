@@ -119,6 +119,12 @@ func (s *ListSession) Exchange(ctx context.Context, settlements []Settlement, ta
 	return reply, nil
 }
 
+// Release is that of Session, over the session's connection: an entry has no lock that others could get by a release but its place.
+func (s *ListSession) Release(ctx context.Context, settlements []Settlement) ([]SettleResult, error) {
+	reply, err := s.Exchange(ctx, settlements, Take{})
+	return reply.Results, err
+}
+
 // send sends what is settled, and how many are to be taken.
 func (s *ListSession) send(ctx context.Context, now float64, count any, settled []any) (any, error) {
 	k := s.keys

@@ -17,7 +17,7 @@ import (
 // that the attempt did. If the driver knew of failures, it would after some of them dial by
 // itself once a second, for each of its pools, and answer callers with old errors meanwhile.
 // When to try again is up to whoever makes the call.
-func dialer(o Config, secure *tls.Config) func(ctx context.Context, network, addr string) (net.Conn, error) {
+func dialer(o Config, secure *tls.Config, epoch *epoch) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	dial := o.Dialer
 	if dial == nil {
 		dial = (&net.Dialer{Timeout: o.ReadTimeout, KeepAlive: 5 * time.Minute}).DialContext
@@ -33,7 +33,7 @@ func dialer(o Config, secure *tls.Config) func(ctx context.Context, network, add
 		if err != nil {
 			return failedConn{&DialError{addr, reason(err)}}, nil
 		}
-		return patient(conn, o.ReadTimeout), nil
+		return patient(conn, o.ReadTimeout, epoch), nil
 	}
 }
 

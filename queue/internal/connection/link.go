@@ -55,7 +55,7 @@ func (l *Link) connect() redis.UniversalClient {
 	o.ConnMaxIdleTime = -1 * time.Nanosecond // keep it however long the queues are empty
 	o.ReadBufferSize, o.WriteBufferSize = callBuffer, callBuffer
 	o.ClientName, o.OnConnect = l.name, l.connected
-	return redis.NewUniversalClient(&o)
+	return l.target.watched(redis.NewUniversalClient(&o))
 }
 
 // connected notes how the server names a new connection.

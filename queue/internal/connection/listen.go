@@ -32,11 +32,35 @@ type Subscription struct {
 	routes    map[route][]*Listener // who hears what
 	inForce   map[string]bool       // channels that the server has confirmed
 	line      *line                 // nil while nobody listens
+	hears     *redis.PubSub         // over which it listens just now; may be nil
+	calm      *time.Timer           // ends a connection that is old, when no epoch has begun for a while
 }
 
-// NewSubscription makes a subscription by a driver. It does not connect.
-func NewSubscription(redis redis.UniversalClient, reach *Reach, log *slog.Logger) *Subscription {
-	return &Subscription{redis: redis, reach: reach, log: log, listeners: map[*Listener]struct{}{}}
+// calmAfter is how long no epoch begins before a subscription, which nobody asks anything, leaves its server as well.
+const calmAfter = 2 * time.Second
+
+// Subscription makes a subscription by a driver. It does not connect.
+func (t *Target) Subscription(redis redis.UniversalClient, reach *Reach, log *slog.Logger) *Subscription {
+	s := &Subscription{redis: redis, reach: reach, log: log, listeners: map[*Listener]struct{}{}}
+	t.epoch.begun = s.anew
+	return s
+}
+
+// anew lets it connect anew once the server to be asked is found: until then each try would lead to the old one.
+func (s *Subscription) anew() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.calm == nil {
+		s.calm = time.AfterFunc(calmAfter, func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if s.hears != nil {
+				s.hears.Close()
+			}
+		})
+		return
+	}
+	s.calm.Reset(calmAfter)
 }
 
 // Listener is who hears what is published.
@@ -181,7 +205,7 @@ func (s *Subscription) once(ctx context.Context, changed <-chan struct{}) (heard
 	defer stop()
 	has := routesOf{}
 	s.mu.Lock()
-	s.inForce = map[string]bool{}
+	s.inForce, s.hears = map[string]bool{}, sub
 	s.mu.Unlock()
 	if s.adjust(ctx, sub, has) != nil {
 		sub.Close()

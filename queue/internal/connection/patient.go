@@ -21,6 +21,8 @@ const (
 type patientConn struct {
 	net.Conn
 	timeout time.Duration // of a call that carries little
+	epoch   *epoch
+	made    time.Time
 	read    flow
 	write   flow
 	sent    atomic.Int64 // bytes of the call that was written last
@@ -59,8 +61,8 @@ func (f *flow) carried(n int, timeout time.Duration) (limit time.Time, moves boo
 }
 
 // patient gives a connection that carries large calls the time for them.
-func patient(conn net.Conn, timeout time.Duration) net.Conn {
-	return &patientConn{Conn: conn, timeout: timeout}
+func patient(conn net.Conn, timeout time.Duration, epoch *epoch) net.Conn {
+	return &patientConn{Conn: conn, timeout: timeout, epoch: epoch, made: time.Now()}
 }
 
 func (c *patientConn) SetDeadline(t time.Time) error {
@@ -109,8 +111,11 @@ func (c *patientConn) Write(b []byte) (written int, err error) {
 	}
 }
 
-// SyscallConn lets the driver look before each use whether the peer has hung up.
+// SyscallConn lets the driver look before each use whether the peer has hung up. It does not use an old connection.
 func (c *patientConn) SyscallConn() (syscall.RawConn, error) {
+	if c.epoch.isOver(c.made) {
+		return nil, errOld
+	}
 	if socket, ok := c.Conn.(syscall.Conn); ok {
 		return socket.SyscallConn()
 	}

@@ -35,7 +35,7 @@ func TestTimeLimitsGrowWithBytes(t *testing.T) {
 			t.Run(tt.name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					near, far := net.Pipe()
-					conn := patient(near, timeout)
+					conn := patient(near, timeout, &epoch{})
 					began, over := time.Now(), make(chan struct{})
 					defer func() { near.Close(); <-over }()
 					go func() {
@@ -84,7 +84,7 @@ func TestALargeCallIsReceivedFirst(t *testing.T) {
 		over := make(chan struct{})
 		defer func() { near.Close(); <-over }()
 		go func() { io.Copy(io.Discard, far); close(over) }()
-		conn := patient(near, 3*time.Second)
+		conn := patient(near, 3*time.Second, &epoch{})
 		for _, tt := range []struct {
 			bytes int
 			want  time.Duration
@@ -107,7 +107,7 @@ func TestALargeCallIsReceivedFirst(t *testing.T) {
 func TestASubscriptionReadsWhileItWrites(t *testing.T) {
 	t.Parallel()
 	near, far := net.Pipe()
-	conn := patient(near, time.Minute)
+	conn := patient(near, time.Minute, &epoch{})
 	go io.Copy(far, far) // until near is closed
 	var writer sync.WaitGroup
 	writer.Go(func() {

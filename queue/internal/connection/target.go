@@ -29,11 +29,15 @@ type Config struct {
 	ReadTimeout            time.Duration
 	PoolSize               int
 	Dialer                 func(ctx context.Context, network, addr string) (net.Conn, error)
+	// Leaves reports whether the answer to a command says that its server is not the one to be asked (any more).
+	Leaves func(error) bool
 }
 
 // Target is what a Config comes to: how the driver reaches Redis.
 type Target struct {
 	redis.UniversalOptions
+	epoch  *epoch
+	leaves func(error) bool
 }
 
 // Parse reads the forms that a URL may have, and the files that are named. It connects to nothing.
@@ -45,7 +49,7 @@ func Parse(o Config) (*Target, error) {
 	if at.Cluster && redisurl.HashTag(o.Namespace) == "" {
 		return nil, fmt.Errorf("redis url: namespace %q has no hash tag, such as {ql}: has, and a cluster keeps keys together by that", o.Namespace)
 	}
-	t := &Target{}
+	t := &Target{epoch: &epoch{}, leaves: o.Leaves}
 	t.Addrs, t.MasterName, t.IsClusterMode, t.DB = at.Hosts, at.Master, at.Cluster, at.DB
 	t.Username, t.Password = at.Username, at.Password
 	if err := t.secure(o, at); err != nil {
@@ -88,7 +92,7 @@ const buffer = 16 << 10
 // tune sets what does not depend on the URL.
 func (t *Target) tune(o Config) {
 	t.ClientName = o.ClientName
-	t.Dialer = dialer(o, t.TLSConfig)
+	t.Dialer = dialer(o, t.TLSConfig, t.epoch)
 	t.PoolSize = o.PoolSize
 	t.PipelinePoolSize = 1
 	t.ReadBufferSize, t.WriteBufferSize = buffer, buffer
@@ -116,5 +120,5 @@ func (t *Target) tune(o Config) {
 // Shared returns a client of several connections, for whoever needs one just now. The caller
 // closes it.
 func (t *Target) Shared() redis.UniversalClient {
-	return redis.NewUniversalClient(&t.UniversalOptions)
+	return t.watched(redis.NewUniversalClient(&t.UniversalOptions))
 }

@@ -135,7 +135,7 @@ local lacks = redis.call('EXISTS', 'ql:oarlock:needs') == 1 and lacking()
 if lacks then return { results, {}, 0, 0, lacks } end
 local ok, taken, duplicates, more = pcall(take)
 if not ok then
-  if not is_wrong_type(taken) and #results == 0 then error(taken, 0) end
+  if not is_wrong_type(taken) and #results == 0 then raise(taken) end
   return { results, {}, 0, 0, reason_of(taken) }
 end
 return { results, taken, duplicates, more, '' }

@@ -41,7 +41,7 @@ end
 if batch.unblocking or #settlements == 0 and count == 0 then go_on(batch, #settlements == 0 and count == 0) end
 local ok, jobs, broken, due, next, more, left = pcall(take_all, batch, queues, heads, order, cursor, count, max_job)
 if not ok then
-  if not batch.wrote then error(jobs, 0) end
+  if not batch.wrote then raise(jobs) end
   report(batch, '', '', jobs)
   jobs, broken, due, next, more, left = batch.jobs, batch.broken, '0', cursor, 0, {}
 end

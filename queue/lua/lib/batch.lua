@@ -12,7 +12,7 @@ function open_batch(now, worker, queues, settlements, named, edition)
   for i = 1, told do names[2 * i + 4], names[2 * i + 5] = queues[i] .. '-heartbeat', queues[i] .. '-max-concurrency' end
   local set = redis.pcall('HMGET', 'ql:config', unpack(names))
   if set.err then -- the defaults, then
-    if not is_wrong_type(set) then error(set, 0) end
+    if not is_wrong_type(set) then raise(set) end
     broken, set = { '', '', 'ql:config: ' .. reason_of(set) }, {}
   end
   local batch = {

@@ -40,7 +40,7 @@ function cannot_depend(jid, on, last, raised)
   if is_job('ql:j:' .. on[last] .. '-dependents') then
     error('job ' .. excerpt(on[last]) .. ' cannot be waited for: who does would have the key of job ' .. excerpt(on[last]) .. '-dependents', 0)
   end
-  error(raised, 0)
+  raise(raised)
 end
 
 -- drop_dependencies(jid) -> list of jids: it waits for nothing any more

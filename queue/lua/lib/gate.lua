@@ -33,7 +33,7 @@ end
 -- rules_in(f) -> as read_rules; of what cannot be read only damage, which says why: no job of the queue is taken then
 --   f   what Redis answered
 function rules_in(f)
-  if f.err and not is_wrong_type(f) then error(f, 0) end
+  if f.err and not is_wrong_type(f) then raise(f) end
   if f.err then return { damage = 'its rules cannot be read: ' .. f.err } end
   local ok, rules = pcall(read_rules, f[1])
   return ok and rules or { damage = 'its rules cannot be read: they are ' .. excerpt(f[1]) }

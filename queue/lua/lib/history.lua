@@ -18,9 +18,24 @@ function remember(jid, entry, limit, legacy)
 end
 
 -- reason_of(raised) -> text of what pcall caught: Redis raises tables, Lua strings
+-- Where Redis takes no writes at all, that is no matter of a single job: it is raised again, to be the answer to the whole call. Redis says so before
+-- the first write of a call only, so nothing was done.
 -- Rare.
 function reason_of(raised)
-  return type(raised) == 'table' and raised.err or tostring(raised)
+  local text = type(raised) == 'table' and raised.err or tostring(raised)
+  local code = string.match(text, '^(%u+) ') or string.match(text, '^@?user_script: ?%d+: %-(%u+) ')
+  if code == 'READONLY' or code == 'NOREPLICAS' or code == 'MISCONF' or code == 'MASTERDOWN' or code == 'CLUSTERDOWN' or code == 'LOADING' then raise(text) end
+  return text
+end
+
+-- raise(raised): raises again what pcall caught, or what redis.pcall answered
+-- What pcall catches is a text, before which Redis would put ERR, and clients go by the code with which an error of Redis begins: READONLY makes them connect
+-- anew. Before version 7 an error must be a text.
+-- Rare.
+function raise(raised)
+  local text = type(raised) == 'table' and raised.err or raised
+  if redis.REDIS_VERSION_NUM and type(text) == 'string' and string.find(text, '^%u+ ') then error({ err = text }, 0) end
+  error(text, 0)
 end
 
 -- trim_history(key, length, limit)

@@ -24,7 +24,7 @@ function move_entry(from, entry, value, push, to)
   local moved = redis.pcall(push, to, entry)
   if type(moved) == 'table' then
     redis.pcall('HSET', from, entry, value)
-    error(moved, 0)
+    raise(moved)
   end
 end
 

@@ -13,7 +13,7 @@ function promote_each(queue, now, due, times)
   local scores, dropped = {}, {}
   for i, jid in ipairs(due) do
     local f = redis.pcall('HMGET', 'ql:j:' .. jid, 'jid', 'priority')
-    if f.err and not is_wrong_type(f) then error(f, 0) end
+    if f.err and not is_wrong_type(f) then raise(f) end
     local exists, priority = f[1], f[2]
     -- A jid without a job, or with something else behind it, is only dropped.
     if exists then

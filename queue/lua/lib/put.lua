@@ -142,7 +142,7 @@ function depend_anew(jid, on)
   local ok, raised = pcall(depend, jid, on)
   if not ok then
     pcall(depend, jid, before)
-    error(raised, 0)
+    raise(raised)
   end
 end
 

@@ -28,7 +28,7 @@ function look_after(jid, queue, now, grace, history)
   end
   local worker = job.worker or ''
   local left = redis.pcall('ZREM', 'ql:w:' .. worker .. ':jobs', jid)
-  if type(left) == 'table' and not is_wrong_type(left) then error(left, 0) end
+  if type(left) == 'table' and not is_wrong_type(left) then raise(left) end
   local warned = redis.call('HGET', 'ql:j:' .. jid, 'grace') == '1'
   if not warned or grace <= 0 then
     warn(jid, job, worker, queue, now, history)

@@ -50,7 +50,7 @@ function spawn_children(queue, parent, next, now, limit, history)
       pcall(delete_job, 'ql:j:' .. child)
       redis.pcall('ZREM', 'ql:q:' .. queue .. '-work', child)
       redis.pcall('ZADD', schedule, when, parent)
-      error(raised, 0)
+      raise(raised)
     end
   end
   return #times

@@ -36,7 +36,7 @@ function take_answer(now, klass, correlation, of, said)
     local ok, raised = pcall(resume, jid, f[4], told)
     if not ok then
       reseat(open_batch(now, ''), jid, f[4])
-      error(raised, 0)
+      raise(raised)
     end
     return 'resumed', jid
   end

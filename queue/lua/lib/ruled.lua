@@ -83,7 +83,7 @@ function sort_once(g, rules, queue, room)
   if written and #c.filed > 0 then written, why = pcall(g.waiting.write_filed, g, c) end
   if not written then
     (g.waiting or waiting_room(g)).forget_round(g, c)
-    error(why, 0)
+    raise(why)
   end
   if c.held then hold_all(g, c) end
   local ran = run_chosen(batch, queue, c.fit, c.gone, 0)

@@ -19,7 +19,7 @@ function is_ruled(batch, settlements, queues)
   for i = 1, #names, 1000 do
     local some = redis.pcall('HMGET', 'ql:oarlock:rules', unpack(names, i, math.min(i + 999, #names)))
     if some.err then
-      if not is_wrong_type(some) then error(some, 0) end
+      if not is_wrong_type(some) then raise(some) end
       return true
     end
     if i == 1 then

@@ -120,7 +120,7 @@ end
 -- not_let_go(batch, queue, jids, raised)
 -- Rare.
 function not_let_go(batch, queue, jids, raised)
-  if not (batch.wrote or is_wrong_type(raised)) then error(raised, 0) end
+  if not (batch.wrote or is_wrong_type(raised)) then raise(raised) end
   report(batch, queue, '', raised)
   for _, jid in ipairs(jids) do
     if queue ~= '' then redis.pcall('ZREM', 'ql:q:' .. queue .. '-locks', jid) end
@@ -307,7 +307,7 @@ function conclude(batch, s)
   if named.data then redis.call('HSET', key, 'data', named.data) end
   if named.next then return conclude_advance(batch, s) end
   local ok, state = complete_plain(batch, s)
-  if not ok then error(state, 0) end
+  if not ok then raise(state) end
   return state
 end
 

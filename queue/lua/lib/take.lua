@@ -273,7 +273,7 @@ function be_seen(batch)
   if type(seen) == 'table' then
     if not (batch.wrote or is_wrong_type(seen)) then
       batch.fatal = seen
-      error(seen, 0)
+      raise(seen)
     end
     report(batch, '', '', seen)
   end
@@ -382,7 +382,7 @@ end
 function try(batch, queue, action, ...)
   local ok, result, second = pcall(action, batch, queue, ...)
   if ok then return result, second end
-  if batch.fatal then error(batch.fatal, 0) end
+  if batch.fatal then raise(batch.fatal) end
   report(batch, queue, '', result)
 end
 
@@ -526,7 +526,7 @@ end
 -- Rare.
 function lock_anyway(batch, queue, locks, raised)
   local held = redis.pcall('ZCARD', batch.holds)
-  if type(held) ~= 'table' or not is_wrong_type(held) then error(raised, 0) end
+  if type(held) ~= 'table' or not is_wrong_type(held) then raise(raised) end
   redis.call('DEL', batch.holds)
   hold_locks(queue, batch.worker, locks)
 end
@@ -565,7 +565,7 @@ end
 --   f   what Redis answered for its fields
 -- Rare.
 function read_job(jid, queue, f)
-  if f.err then error(f, 0) end
+  if f.err then raise(f) end
   if not (f[1] or f[3]) then error(no_job, 0) end
   local job = { jid = jid, fields = f, lane = f[13] }
   if f[11] then job.throttles = f[11] end

@@ -113,7 +113,7 @@ function let_try(jid, now)
     local ok, raised = pcall(seat, queue, '-work', score(tonumber(priority) or 0, now), jid)
     if not ok then
       pcall(seat, queue, '-throttled', now, jid)
-      error(raised, 0)
+      raise(raised)
     end
     wake(queue)
   elseif state == 'waiting' then

@@ -201,7 +201,7 @@ function pass_on(queue, key, now)
     if not ok then
       stay_next(queue, key, entry)
       count_left(queue, popped - 1)
-      error(won, 0)
+      raise(won)
     end
     winner = won
   end
@@ -516,7 +516,7 @@ function on_shelf(queue, most, limit)
     local some = shelf_page(queue, most, passed, limit)
     for rank, one in ipairs(some) do
       local f = redis.pcall('HMGET', 'ql:j:' .. one.jid, 'oarlock-lane', 'queue', 'priority', 'time')
-      if f.err and not is_wrong_type(f) then error(f, 0) end
+      if f.err and not is_wrong_type(f) then raise(f) end
       local mark, of, priority, put = unpack(f)
       if of ~= queue or shelves(queue, mark) then
         one.mark, one.of, one.priority, one.put, one.rank = mark, of, priority, numeric(put, 0), -rank

@@ -57,7 +57,7 @@ function unblock_on(batch)
     local ok, done = pcall(unblock_some, batch, jid)
     if not ok then
       -- What cannot be read now will not be read later, and is in the way of the others.
-      if not is_wrong_type(done) then error(done, 0) end
+      if not is_wrong_type(done) then raise(done) end
       report(batch, '', jid, done)
       done = true
     end

@@ -40,6 +40,7 @@ type Gate struct {
 	last   queue.ErrorClass // of what closed it last
 	since  time.Time        // when it was opened last
 	flaps  bool             // it closes again as soon as it is open, for the same reason: that was said, and is not each time
+	said   time.Time        // when the log was told last that it is closed
 	full   error            // what it says while it has no memory left; the gate stays open then
 	waits  *backoff.ExponentialBackOff
 }
@@ -101,6 +102,8 @@ func (g *Gate) trip(err error) {
 	}
 	if !said {
 		g.log.Warn("redis "+trouble(err), "err", err)
+	} else {
+		g.sayAgain(err)
 	}
 	g.tell(err)
 	select {
@@ -120,12 +123,24 @@ func (g *Gate) shutBy(err error) (shut, said bool) {
 	}
 	class := queue.Class(err)
 	again := class == g.last && !g.settled()
-	said = g.flaps && again
+	if said = g.flaps && again; !said {
+		g.said = time.Now()
+	}
 	g.flaps, g.last = again, class
 	g.opened = make(chan struct{})
 	close(g.shut)
 	g.err = err
 	return true, said
+}
+
+// sayAgain tells the log once a minute that Redis is away still, or again and again.
+func (g *Gate) sayAgain(err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if time.Since(g.said) >= time.Minute {
+		g.said = time.Now()
+		g.log.Warn("redis still "+trouble(err), "err", err)
+	}
 }
 
 // settled reports whether the gate has been open for long enough that it may be believed to stay so. The caller holds mu.
@@ -162,10 +177,12 @@ func (g *Gate) Run(ctx context.Context) {
 			first := g.err == nil
 			if first || trouble(g.err) != trouble(err) {
 				g.log.Warn("redis "+trouble(err), "err", err)
+				g.said = time.Now()
 			}
 			g.err = err
 			wait = g.waits.NextBackOff()
 			g.mu.Unlock()
+			g.sayAgain(err)
 			if first {
 				g.tell(err)
 			}

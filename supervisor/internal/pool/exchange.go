@@ -135,7 +135,7 @@ func (p *Pool) exchange() {
 	if settleable > 0 {
 		left := p.endings[:0]
 		for _, a := range p.endings {
-			if a.lease.End() <= p.now || len(a.wishes) > 0 {
+			if a.lease.End() <= p.now || len(a.wishes) > 0 { // one that goes back without a lease does so by itself, see release
 				left = append(left, a)
 				continue
 			}
@@ -199,6 +199,7 @@ func (p *Pool) settleable() int {
 	n := 0
 	for _, a := range p.endings {
 		switch {
+		case a.lease.End() <= p.now && a.goesBack(): // see release
 		case a.lease.End() <= p.now:
 			p.renewals.first(true)
 		case len(a.wishes) == 0:

@@ -41,7 +41,7 @@ func (p *Pool) taken(t queue.Taken, l clock.Lease, took time.Duration) {
 // now it is ours anew. There are never two children for one job: one that still works on
 // the old attempt is stopped, and the job runs again when it is gone.
 func (p *Pool) cameBack(a *attempt, t queue.Taken, l clock.Lease) {
-	adopted := a.stage == ended && a.answersFor(t)
+	adopted := a.stage == ended && !a.goesBack() && a.answersFor(t)
 	p.log.Warn("job came back while in flight", "jid", t.JID, "queue", t.Queue, "run", a.wire.Run,
 		"stage", a.stage.String(), "lease", p.standing(a), "adopted", adopted)
 	if adopted {

@@ -133,6 +133,7 @@ type Pool struct {
 	entries      returned      // to the list
 	exchanges    exchanges
 	renewals     renewals
+	releases     releases
 	wishing      wishing
 	life         lifetime
 	count        report.Counters
@@ -260,6 +261,7 @@ func (p *Pool) turn() {
 	}
 	p.handOut()
 	p.renew()
+	p.release()
 	p.grant()
 	p.converse()
 	p.renew() // what has just been found to be needed first

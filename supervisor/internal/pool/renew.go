@@ -87,7 +87,7 @@ func (p *Pool) renew() {
 	attempts := make([]*attempt, 0, len(p.flight))
 	items := make([]queue.RenewItem, 0, len(p.flight))
 	for _, a := range p.flight {
-		if a.lost {
+		if a.lost || a.goesBack() {
 			continue
 		}
 		item := queue.RenewItem{JID: a.job.JID, Queue: a.job.Queue, Popped: a.job.Popped}
@@ -115,7 +115,7 @@ func (p *Pool) renewalDue() bool {
 	r := &p.renewals
 	r.at = never
 	for _, a := range p.flight {
-		if a.lost {
+		if a.lost || a.goesBack() {
 			continue
 		}
 		r.hasten(a.lease.Renewal())
@@ -198,7 +198,7 @@ func (p *Pool) whyLapses(a *attempt) string {
 // that was just answered had been sent before we stood still.
 func (p *Pool) lapsed() bool {
 	for _, a := range p.flight {
-		if a.stage != settling && !a.lost && a.lease.End() <= p.now {
+		if a.stage != settling && !a.lost && !a.goesBack() && a.lease.End() <= p.now {
 			return true
 		}
 	}

@@ -9,6 +9,7 @@ import (
 // Store is what a pool needs of a queue.Session, whose comments are its contract.
 type Store interface {
 	Exchange(context.Context, []queue.Settlement, queue.Take) (queue.Reply, error)
+	Release(context.Context, []queue.Settlement) ([]queue.SettleResult, error)
 	Renew(context.Context, []queue.RenewItem) ([]queue.Renewed, error)
 	Wish(context.Context, []queue.Wish) ([]error, error)
 	Held(ctx context.Context, queues []string, inFlight ...queue.RenewItem) ([]queue.Taken, error)

@@ -1,0 +1,82 @@
+package connection
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// epoch is since when connections are sound. Those that were made before are not used again: the driver closes one when it is about to, and dials anew,
+// for which the name of the host is resolved anew.
+type epoch struct {
+	since atomic.Int64 // nanoseconds of Unix time
+	begun func()       // is told of a new one
+}
+
+// begin makes all connections that were made before a moment old.
+func (e *epoch) begin(at time.Time) {
+	now := at.UnixNano()
+	for {
+		before := e.since.Load()
+		if now <= before {
+			return
+		}
+		if e.since.CompareAndSwap(before, now) {
+			break
+		}
+	}
+	if e.begun != nil {
+		e.begun()
+	}
+}
+
+// isOver reports whether a connection that was made then is old.
+func (e *epoch) isOver(made time.Time) bool { return made.UnixNano() < e.since.Load() }
+
+// errOld keeps the driver from using an old connection.
+var errOld = errors.New("the server of this connection takes no writes")
+
+// watch is a hook of the driver that begins an epoch when the answer to a command says that another server is to be asked. A command under way is not
+// disturbed, and a connection that was made after the command was sent is kept: a late answer says nothing of it.
+type watch struct {
+	epoch  *epoch
+	leaves func(error) bool
+}
+
+func (w watch) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (w watch) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		began := time.Now()
+		err := next(ctx, cmd)
+		if err != nil && w.leaves(err) {
+			w.epoch.begin(began)
+		}
+		return err
+	}
+}
+
+func (w watch) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		began := time.Now()
+		err := next(ctx, cmds)
+		for _, cmd := range cmds {
+			if e := cmd.Err(); e != nil && w.leaves(e) {
+				w.epoch.begin(began)
+				break
+			}
+		}
+		return err
+	}
+}
+
+// watched lets a client of the driver find out when it is to connect anew.
+func (t *Target) watched(client redis.UniversalClient) redis.UniversalClient {
+	if t.leaves != nil {
+		client.AddHook(watch{t.epoch, t.leaves})
+	}
+	return client
+}
