@@ -126,7 +126,7 @@ func TestALongOutageIsSaidAgain(t *testing.T) {
 			})
 			w.redis.put(1)
 			time.Sleep(5 * time.Minute)
-			if n := strings.Count(log.String(), "redis is away") + strings.Count(log.String(), "redis is still away"); n < 5 || n > 8 {
+			if n := strings.Count(log.String(), `level=WARN msg="redis `); n < 5 || n > 7 {
 				t.Errorf("in five minutes it is said %d times (pings fail: %v):\n%s", n, pings, log.String())
 			}
 			w.redis.faults(nil)
