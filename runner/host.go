@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -186,4 +188,22 @@ func (h *Host) forget(c *Child) {
 	delete(h.children, c)
 	h.mu.Unlock()
 	h.alive.Done()
+}
+
+// ChildOf tells whether a process is proved to be a child of ours, or started by one: it is in a control group that we made for one.
+// pool is that of the child, "" where that has ended. Without control groups nothing is proved.
+func (h *Host) ChildOf(pid int) (pool string, is bool) {
+	groups, is := h.starter.InJobs(pid)
+	if !is {
+		return "", false
+	}
+	h.mu.Lock()
+	all := slices.Collect(maps.Keys(h.children))
+	h.mu.Unlock()
+	for _, c := range all {
+		if theirs, is := h.starter.InJobs(c.pid); is && theirs == groups {
+			return c.spec.Pool, true
+		}
+	}
+	return "", true
 }

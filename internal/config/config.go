@@ -139,6 +139,8 @@ type Pool struct {
 	IdleTimeout Duration `toml:"idle_timeout"`
 	Jitter      float64  `toml:"jitter"` // share by which those vary from child to child
 
+	Socket bool `toml:"socket"` // jobs may use the control socket of their supervisor
+
 	TracePath string `toml:"trace_path"` // where the data of a job that was put without a trace names one; "": nowhere
 
 	Env map[string]string `toml:"env"` // added to the environment, with placeholders

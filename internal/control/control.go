@@ -66,6 +66,8 @@ type Options struct {
 	Beside http.Handler      // answers what is none of the verbs; nil: nobody does. PeerOf tells it who asks
 	Ready  func(path string) // is called when the socket answers; nil: nobody hears of it
 	Log    *slog.Logger      // hears that the socket was removed below us; nil: nobody does
+	// Refuse says why a process may ask nothing, "" if it may. It is asked once a connection. Nil: all may.
+	Refuse func(Peer) string
 }
 
 // lookAfter is how often it is looked whether the socket is still where it was made.
@@ -81,9 +83,14 @@ func Serve(ctx context.Context, stateDir string, s Supervisor, o Options) error 
 	}
 	defer os.Remove(path)
 	server := &http.Server{
-		Handler: handler(s, o.Beside), ReadHeaderTimeout: 5 * time.Second,
+		Handler: refusing(handler(s, o.Beside)), ReadHeaderTimeout: 5 * time.Second,
 		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
-			return context.WithValue(ctx, peerKey{}, peerOf(conn))
+			peer := peerOf(conn)
+			ctx = context.WithValue(ctx, peerKey{}, peer)
+			if o.Refuse != nil {
+				ctx = context.WithValue(ctx, refusedKey{}, o.Refuse(peer))
+			}
+			return ctx
 		},
 	}
 	done := make(chan error, 1)
@@ -234,6 +241,20 @@ func PeerOf(ctx context.Context) Peer {
 		return Peer{UID: -1}
 	}
 	return peer
+}
+
+// refusedKey is what the context of a request has under it why its peer may ask nothing.
+type refusedKey struct{}
+
+// refusing answers those who may ask nothing, and hands on the others.
+func refusing(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if why, _ := r.Context().Value(refusedKey{}).(string); why != "" {
+			http.Error(w, why, http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // handler routes the verbs, and hands the rest to beside, if that is not nil.

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"errors"
 	"net"
 	"os"
 	"slices"
@@ -23,6 +24,9 @@ func peerOf(conn net.Conn) Peer {
 	}
 	return Peer{UID: -1}
 }
+
+// Gone reports whether the process that connected has ended.
+func (p Peer) Gone() bool { return p.PID > 0 && errors.Is(unix.Kill(p.PID, 0), unix.ESRCH) }
 
 // credOf is what the kernel knows of the other end; nil if it does not tell.
 func credOf(conn net.Conn) *unix.Ucred {

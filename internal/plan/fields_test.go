@@ -90,6 +90,7 @@ var forOthers = map[string]string{
 	"metrics":      "package service tells those who count for scrapers",
 	"key_from":     "it is for those who put: `oarlock put`, and the readers of lists, of which TestEntriesBecomeJobs asks it",
 	"log":          "it is about the lines of the process, which makes its log of it before there is a supervisor",
+	"socket":       "package service asks it when a job connects to the control socket",
 	"env_from_job": "it says what the file may say in env, of which TestEnvFromJob asks it",
 }
 

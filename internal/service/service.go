@@ -269,7 +269,7 @@ func (s *Service) parts(cfg config.Config, client *queue.Client, stateDir string
 		func(ctx context.Context) error { return s.announce(ctx, client) },
 		func(ctx context.Context) error { systemd.Watchdog(ctx, s.alive); return nil },
 		s.optional("nobody can ask it over its socket", func(ctx context.Context) error {
-			return control.Serve(ctx, stateDir, socket{s}, control.Options{Beside: s.web.Handler(controlDoor()), Log: s.log})
+			return control.Serve(ctx, stateDir, socket{s}, control.Options{Beside: s.web.Handler(controlDoor()), Log: s.log, Refuse: s.refuse})
 		}),
 	}
 	if cfg.Web.RollCall {

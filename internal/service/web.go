@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -55,6 +56,21 @@ func controlDoor() *web.Door {
 			return web.All(fmt.Sprintf("uid %d, pid %d", peer.UID, peer.PID))
 		},
 	}
+}
+
+// refuse says why a process may not use the control socket: it is proved to belong to a job, whose pool does not say that it may,
+// or nobody can tell any more, for it has handed the connection on and ended. A child that can do what the supervisor can would
+// be bound by no allow and no next_queues.
+func (s *Service) refuse(peer control.Peer) string {
+	if peer.Gone() {
+		return "the process that connected has ended, so nobody can tell whether it may"
+	}
+	pool, is := s.host.ChildOf(peer.PID)
+	if !is || s.config().Pools[pool].Socket {
+		return ""
+	}
+	s.log.Warn("a job's process tried to use the control socket", "pool", pool, "pid", peer.PID)
+	return fmt.Sprintf("this process belongs to a job of pool %s, and jobs may not use the control socket; set socket = true in the pool if they are to", cmp.Or(pool, "(it has ended)"))
 }
 
 // Page is where a service answers browsers unless its configuration says where.

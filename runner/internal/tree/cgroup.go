@@ -362,3 +362,18 @@ func (p *inCgroup) Release() {
 	p.leader.Release()
 	p.group.remove()
 }
+
+// InJobs tells whether a process is in a control group that was made for a child of ours, and in which.
+func (s *Starter) InJobs(pid int) (group string, is bool) {
+	if s.cgroups == nil {
+		return "", false
+	}
+	above := "/" + filepath.Base(s.cgroups.path) + "/jobs/"
+	for line := range strings.Lines(string(proc.Cgroups(pid))) {
+		if _, rest, in := strings.Cut(strings.TrimSuffix(line, "\n"), above); in {
+			number, _, _ := strings.Cut(rest, "/") // the child may divide its own
+			return number, true
+		}
+	}
+	return "", false
+}

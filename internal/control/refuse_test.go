@@ -1,0 +1,64 @@
+package control
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+)
+
+// Who may ask nothing is told why by every path, and nothing is done.
+func TestRefused(t *testing.T) {
+	dir := t.TempDir()
+	var asked []int
+	ctx, stop := context.WithCancel(t.Context())
+	ready, done := make(chan string, 1), make(chan error, 1)
+	refused := "jobs may not"
+	go func() {
+		done <- Serve(ctx, dir, &fake{}, Options{
+			Beside: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }),
+			Ready:  func(path string) { ready <- path },
+			Refuse: func(p Peer) string { asked = append(asked, p.PID); return refused },
+		})
+	}()
+	path := <-ready
+	ask := func(method, url string) (int, string) {
+		client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", path)
+		}}}
+		r, err := http.NewRequestWithContext(t.Context(), method, "http://oarlock"+url, strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w, err := client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer w.Body.Close()
+		text, _ := io.ReadAll(w.Body)
+		return w.StatusCode, string(text)
+	}
+	for method, urls := range map[string][]string{"GET": {"/status", "/output", "/api/v1/status", "/"}, "POST": {"/quiet", "/resume", "/drain", "/stop", "/reload", "/scale", "/recycle", "/api/v1/bulk"}} {
+		for _, url := range urls {
+			if code, text := ask(method, url); code != http.StatusForbidden || !strings.Contains(text, refused) {
+				t.Errorf("%s %s: %d %s", method, url, code, text)
+			}
+		}
+	}
+	refused = ""
+	if code, _ := ask("GET", "/api/v1/status"); code != http.StatusTeapot {
+		t.Errorf("who may ask is answered %d", code)
+	}
+	stop()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	for _, pid := range asked {
+		if pid != os.Getpid() {
+			t.Errorf("process %d was asked about", pid)
+		}
+	}
+}
