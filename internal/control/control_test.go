@@ -273,8 +273,12 @@ func TestFindElsewhere(t *testing.T) {
 	serve(t, dir, &fake{})
 	pid := fmt.Sprint(os.Getpid())
 	_, err := Find(t.Context(), other, "")
-	if !errors.Is(err, ErrNone) || !strings.Contains(err.Error(), "one runs with "+dir) || !strings.Contains(err.Error(), "--pid "+pid) {
+	if !errors.Is(err, ErrNone) || !strings.Contains(err.Error(), "one runs with /") {
 		t.Errorf("err = %v", err)
+	}
+	if ours := "one runs with " + dir + "; if that is the one, because state_dir was changed since it started: --pid " + pid; err != nil &&
+		!strings.Contains(err.Error(), ours) && !strings.Contains(err.Error(), " more") { // some of many are named, and others may run on this machine
+		t.Errorf("err = %v, want %s", err, ours)
 	}
 	c, err := Find(t.Context(), other, pid)
 	if err != nil || c.PID != pid {
