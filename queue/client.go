@@ -153,9 +153,18 @@ func Open(ctx context.Context, o Options) (*Client, error) {
 // that cannot be told apart; nothing of the text is in it, nor in any other error of Open.
 func Place(url string) (string, error) { return redisurl.Place(url) }
 
+// Database is the database that a URL names; 0 if it names none.
+func Database(url string) (int, error) {
+	at, err := redisurl.Parse(url)
+	return at.DB, err
+}
+
 // HashTag is the part of a namespace by which Redis Cluster chooses a slot, "" if it
 // has none and its keys would be scattered.
 func HashTag(namespace string) string { return redisurl.HashTag(namespace) }
+
+// Database is the number of the database. Channels of Redis know none: who hears a message of another passes it over.
+func (c *Client) Database() int { return c.target.DB }
 
 // Ping asks Redis for a sign of life and measures the clock anew.
 func (c *Client) Ping(ctx context.Context) error {

@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"iter"
 	"strings"
 
@@ -59,15 +60,66 @@ func (c *Client) Events(ctx context.Context) iter.Seq2[Event, error] {
 			}
 		}()
 		for m := range heard {
-			event := Event{Event: "missed"}
-			if m != nil {
-				event = readEvent(strings.TrimPrefix(m.Channel, c.ns), m.Payload)
+			some := []Event{c.eventOf(m)}
+			for more := true; more && len(some) < eventsAtOnce; { // what came meanwhile is asked for with it
+				select {
+				case m, open := <-heard:
+					if more = open; open {
+						some = append(some, c.eventOf(m))
+					}
+				default:
+					more = false
+				}
 			}
-			if !yield(event, nil) {
-				return
+			for _, event := range c.here(ctx, some) {
+				if !yield(event, nil) {
+					return
+				}
 			}
 		}
 	}
+}
+
+// eventsAtOnce is of how many events is asked in one call whether they are of this database.
+const eventsAtOnce = 500
+
+// eventOf reads a message; nil says that some were missed.
+func (c *Client) eventOf(m *redis.Message) Event {
+	if m == nil {
+		return Event{Event: "missed"}
+	}
+	return readEvent(strings.TrimPrefix(m.Channel, c.ns), m.Payload)
+}
+
+// here leaves out events of other databases of the server, for channels know none: those whose job is not here, and
+// whose queue, if it is told, is not known here. A canceled job is nowhere; of one whose queue is not told nobody can say. If Redis
+// does not answer, all are told.
+func (c *Client) here(ctx context.Context, events []Event) []Event {
+	pipe := c.redis.Pipeline()
+	jobs, queues := make([]*redis.IntCmd, len(events)), make([]*redis.FloatCmd, len(events))
+	for i, e := range events {
+		if e.JID != "" {
+			jobs[i] = pipe.Exists(ctx, c.ns+"j:"+e.JID, c.ns+"r:"+e.JID)
+		}
+		if e.Queue != "" {
+			queues[i] = pipe.ZScore(ctx, c.ns+"queues", e.Queue)
+		}
+	}
+	if pipe.Len() == 0 {
+		return events
+	}
+	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
+		return events
+	}
+	told := events[:0]
+	for i, e := range events {
+		switch {
+		case jobs[i] == nil && queues[i] == nil, jobs[i] != nil && jobs[i].Val() > 0, queues[i] != nil && queues[i].Err() == nil,
+			queues[i] == nil && e.Event == "canceled":
+			told = append(told, e)
+		}
+	}
+	return told
 }
 
 // readEvent reads a message: JSON on the log and to workers, a bare jid elsewhere.

@@ -97,15 +97,16 @@ func Reach(ctx context.Context, r config.Redis) (*queue.Client, error) {
 		if why := wrongURL(r.URL, err); why != "" {
 			return nil, config.Problems{{Key: "redis.url", Why: why}}
 		}
-		return nil, away{Address(r.URL), err}
+		return nil, away{Address(r.URL), place(r.URL), err}
 	}
 	return client, nil
 }
 
 // away is the error of a Redis that a command could not use.
 type away struct {
-	at  string // its address
-	err error
+	at    string // its address
+	place string // the same without a database
+	err   error
 }
 
 func (a away) Unwrap() error { return a.err }
@@ -113,7 +114,7 @@ func (a away) Unwrap() error { return a.err }
 // Error says which Redis did not answer, why, and what to do about it.
 func (a away) Error() string {
 	why := strings.TrimPrefix(a.err.Error(), "time: ") // the command it was asked by
-	why = strings.TrimPrefix(why, "connect to "+a.at+": ")
+	why = strings.TrimPrefix(why, "connect to "+a.place+": ")
 	return fmt.Sprintf("Redis at %s does not answer: %s\n%s", a.at, why, advice(a.err))
 }
 
@@ -161,8 +162,21 @@ func advice(err error) string {
 	return "Start Redis, or name another one with --redis URL or REDIS_URL. To try Oarlock without one: oarlock dev"
 }
 
-// Address is what a user needs of a URL to know which Redis was meant; no password.
+// Address is what a user needs of a URL to know which Redis was meant, and which database if it is not 0; no password.
 func Address(text string) string {
+	at := place(text)
+	db, err := queue.Database(text)
+	switch {
+	case err != nil || db == 0:
+		return at
+	case strings.HasPrefix(text, "unix:"):
+		return fmt.Sprintf("%s?db=%d", at, db)
+	}
+	return fmt.Sprintf("%s/%d", at, db)
+}
+
+// place is where the Redis of a URL is.
+func place(text string) string {
 	place, err := queue.Place(text)
 	if err != nil || !strings.Contains(text, "://") {
 		return "the configured URL"

@@ -27,7 +27,7 @@ func wrongURL(url string, err error) string {
 // at most.
 func stranger(url string) string {
 	scheme, _, _ := strings.Cut(url, "://")
-	at := Address(url)
+	at := place(url)
 	if scheme != "redis" && scheme != "rediss" || strings.Contains(at, ",") {
 		return ""
 	}

@@ -148,7 +148,7 @@ func (c *Caller) ask(k *call) {
 
 // publish asks a question under a new id.
 func publish(ctx context.Context, client Asker, q question) (answers <-chan []byte, heard int, err error) {
-	q.V, q.ID = version, queue.NewJID()
+	q.V, q.ID, q.DB = version, queue.NewJID(), databaseOf(client)
 	text, err := json.Marshal(q)
 	if err != nil {
 		return nil, 0, err
@@ -161,6 +161,10 @@ func (c *Caller) hear(k *call, a Answer, err error) (all bool) {
 	r := &k.roll
 	twice := func(other Answer) bool { return other.Who() == a.Who() && other.Host == a.Host }
 	switch {
+	case err == nil && a.Elsewhere:
+		if r.Asked > 0 { // else nobody knows how many there are, or somebody made it up
+			r.Asked--
+		}
 	case err != nil || len(r.Items) == mostAnswers:
 		r.Unread++
 	case !slices.ContainsFunc(r.Items, twice):

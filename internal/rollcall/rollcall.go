@@ -33,6 +33,16 @@ type question struct {
 	Pool  string `json:"pool,omitempty"`
 	Slot  int    `json:"slot,omitempty"`
 	Lines int    `json:"lines,omitempty"`
+	DB    *int   `json:"db,omitempty"` // the database of who asks; nil of a version that does not say it
+}
+
+// databaseOf is the database of a client; nil if it does not tell.
+func databaseOf(client any) *int {
+	if c, is := client.(interface{ Database() int }); is {
+		db := c.Database()
+		return &db
+	}
+	return nil
 }
 
 const (
@@ -54,6 +64,9 @@ type Answer struct {
 	Version string `json:"version"`
 	URL     string `json:"url,omitempty"` // of its own page; "" if it has none
 	Cut     bool   `json:"cut,omitempty"` // its children, or its pools too, were too many to be told: Sums has all
+
+	// Elsewhere says no more than that this supervisor works another database of the server, whose channels are the same.
+	Elsewhere bool `json:"elsewhere,omitempty"`
 
 	// Disagrees are sentences on which rules of its file do not count, and what to do; of many the first.
 	Disagrees []string `json:"disagrees,omitempty"`

@@ -80,6 +80,12 @@ func (v *Voice) mayReply(now time.Time) bool {
 
 // answer is what is answered to q; nil is nothing, for it is asked of another or is not known here.
 func (v *Voice) answer(q question) ([]byte, error) {
+	if db := databaseOf(v.Client); q.DB != nil && db != nil && *q.DB != *db {
+		if q.Ask != askStatus {
+			return nil, nil
+		}
+		return pack(Answer{V: version, Elsewhere: true})
+	}
 	switch q.Ask {
 	case askStatus:
 		if v.packed == nil || time.Since(v.made) >= freshFor {
