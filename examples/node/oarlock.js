@@ -43,10 +43,13 @@
  *
  * A job that has to stop has its `signal` aborted: hand the signal to what you
  * await, or look at `job.cancelled`. A function that throws thereafter gives the
- * job back.
+ * job back. While jobs are served, stdin is empty (on Linux), so a program that is started
+ * by a job cannot swallow job lines.
  */
 
 const fs = require("node:fs");
+const net = require("node:net");
+const tty = require("node:tty");
 
 const LIBRARY = "node/1.0";
 const STACK_LIMIT = 4096; // characters of a stack that are kept as the message
@@ -715,6 +718,23 @@ function ownDescriptor(fd) {
   }
 }
 
+/**
+ * Takes the pipe of jobs off descriptor 0, which becomes empty: a program that a job starts with
+ * `stdio: "inherit"` would else wait for the next job line, and swallow it.
+ */
+function ownInput() {
+  try {
+    if (!fs.fstatSync(0).isFIFO()) return process.stdin;
+    const { O_RDONLY, O_NONBLOCK } = fs.constants; // the other end may have gone already
+    const own = fs.openSync("/proc/self/fd/0", O_RDONLY | O_NONBLOCK);
+    fs.closeSync(0);
+    fs.openSync("/dev/null", "r"); // the lowest number that is free
+    return new net.Socket({ fd: own, readable: true, writable: false });
+  } catch {
+    return process.stdin; // no Linux, or somebody else's pipe
+  }
+}
+
 /** Calls then when all that was written to the stream is out. */
 function flushed(stream, then) {
   if (stream.writableLength === 0) then();
@@ -817,7 +837,7 @@ async function* batches() {
 
 /** Serves jobs until Oarlock has no more. */
 function serve() {
-  if (process.stdin.isTTY) {
+  if (tty.isatty(0)) { // process.stdin would take the descriptor
     console.error("This is a worker: Oarlock starts it and writes jobs to its stdin. To try it by hand:\n" +
       `  oarlock try --klass NAME --job '{}' -- node ${process.argv[1]}`);
     process.exit(1);
@@ -832,8 +852,9 @@ function serve() {
   if (told && limit !== 0) {
     process.on(`SIG${told}`, () => (worker.draining = true)); // a process for one job is sent no lines
   }
-  process.stdin.setEncoding("utf8");
-  worker.start(process.stdin);
+  const input = ownInput();
+  input.setEncoding("utf8");
+  worker.start(input);
 }
 
 module.exports = { job, default: fallbackJob, around, serve, batches, payloadsById, bye, Job, Batch, Retry, Fail, Release, Unknown, TooLong };

@@ -19,6 +19,10 @@ const STEP = 10_000; // milliseconds a step may take
 
 function worker() {
   oarlock.job("Nothing", () => {});
+  oarlock.job("Inherit", () => {
+    const read = require("node:child_process").execFileSync("cat", { stdio: ["inherit", "pipe", "inherit"] });
+    assert.strictEqual(read.length, 0, `it read ${read}`);
+  });
   oarlock.job("Echo", (job) => job.ack({ data: job.data }));
   oarlock.job("Raise", (job) => {
     throw new RangeError(job.data.message);
@@ -298,6 +302,18 @@ const tests = {
     const [message] = await talk.expect({ "@": "ack" });
     assert(message.data === text);
     await talk.exit(0);
+  },
+  async "what a job starts has an empty stdin"() {
+    // Of a pipe, as Oarlock has it; what Node makes for its children are sockets.
+    const jobs = ["r1", "r2"].map((run) => `{"@":"job","run":"${run}","klass":"Inherit","data":{}}`);
+    const child = spawn("sh", ["-c", '(printf "%s\\n" "$2"; sleep 1; printf "%s\\n" "$3"; sleep 1) | OARLOCK_MODE=reuse "$0" "$1" --worker', process.execPath, __filename, ...jobs], { stdio: ["ignore", "pipe", "inherit"] });
+    let said = "";
+    child.stdout.on("data", (chunk) => (said += chunk));
+    const code = await Promise.race([new Promise((then) => child.on("exit", then)), sleep(STEP, "nothing", { ref: false })]);
+    for (const run of ["r1", "r2"]) {
+      assert(said.split("\n").some((line) => line.includes('"ack"') && line.includes(run)), `of ${run} it says ${said}`);
+    }
+    assert.strictEqual(code, 0);
   },
   async "the last line may lack its newline"(talk) {
     talk.child.stdin.end('{"@":"job","run":"r1","klass":"Nothing","data":{}}');
