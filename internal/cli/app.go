@@ -159,6 +159,9 @@ func soundOptions(c *cli.Context) error {
 		case *cli.StringSliceFlag:
 			empty = slices.Contains(c.StringSlice(name), "")
 		case *cli.IntFlag:
+			if name == "limit" && c.IsSet(name) && c.Int(name) == 0 && showsSome[c.Command.Name] {
+				return misused("--limit must be 1 or more")
+			}
 			if (name == "limit" || name == "offset") && c.Int(name) < 0 {
 				return misused("--%s is negative", name)
 			}
@@ -169,6 +172,9 @@ func soundOptions(c *cli.Context) error {
 	}
 	return nil
 }
+
+// showsSome are the commands to which a limit of 0 leaves nothing to show, so that they could only say something untrue.
+var showsSome = map[string]bool{"peek": true, "show": true, "search": true}
 
 // prepare makes a command and those below it report misuse as we do. What has no commands below
 // it takes words, and must take "help" and "h" for words, too: of a queue, a jid, somebody's text.

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"errors"
-	"fmt"
 	"io"
 
 	"github.com/urfave/cli/v2"
@@ -38,7 +37,7 @@ func jobOutputCommand() *cli.Command {
 				return notThere("there is no job %s", c.Args().First())
 			}
 			if errors.Is(err, control.ErrNone) {
-				return fmt.Errorf("what a job printed is told by the supervisor on the host that ran it (`oarlock job show %s` names it); %w", screen.InShell(c.Args().First()), err)
+				return notThere("what a job printed is told by the supervisor on the host that ran it (`oarlock job show %s` names it); %v", screen.InShell(c.Args().First()), err)
 			}
 			if err != nil {
 				return err
@@ -47,6 +46,9 @@ func jobOutputCommand() *cli.Command {
 			err = s.Output(c.Context, c.Args().First(), c.Int("attempt"), c.String("run"), &view)
 			if err != nil && unheardOf(c, c.Args().First()) {
 				return notThere("there is no job %s, and nothing of one is kept here", c.Args().First())
+			}
+			if nothing := (*control.Nothing)(nil); errors.As(err, &nothing) {
+				return notThere("%s", nothing.Text)
 			}
 			if err != nil {
 				return err

@@ -21,6 +21,9 @@ func throttleCommand() *cli.Command {
 			flags: []cli.Flag{&cli.DurationFlag{Name: "ttl", Usage: "forget the limit after so long"}, forceFlag(), jsonFlag()},
 			do: func(c *cli.Context, q *queue.Client) error {
 				id := c.Args().First()
+				if c.IsSet("ttl") && c.Duration("ttl") <= 0 {
+					return misused("--ttl must be more than 0; without it the limit is kept for ever")
+				}
 				most, err := jobCount(c.Args().Get(1))
 				if err == nil {
 					err = ops.SetThrottle(c.Context, q, queue.Throttle{ID: id, Maximum: most, TTL: c.Duration("ttl")}, sure(c))

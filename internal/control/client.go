@@ -33,6 +33,11 @@ const (
 // mostOthers is how many supervisors elsewhere are named where none is found.
 const mostOthers = 3
 
+// Nothing says that what was asked for is not there.
+type Nothing struct{ Text string }
+
+func (n *Nothing) Error() string { return n.Text }
+
 // ErrNone says that no supervisor runs with the state directory.
 var ErrNone = errors.New("no supervisor is running")
 
@@ -286,6 +291,9 @@ func (c *Client) do(ctx context.Context, method, verb string, in, out any) error
 	defer answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
 		text, _ := io.ReadAll(io.LimitReader(answer.Body, 1<<20))
+		if answer.StatusCode == http.StatusNotFound {
+			return &Nothing{strings.TrimSpace(string(text))}
+		}
 		return errors.New(strings.TrimSpace(string(text)))
 	}
 	if out == nil {

@@ -283,7 +283,11 @@ func handler(s Supervisor, beside http.Handler) http.Handler {
 		}
 		answer, err := s.Output(r.Context(), r.FormValue("jid"), attempt, r.FormValue("run"))
 		if err != nil {
-			http.Error(w, err.Error(), http.StatusUnprocessableEntity)
+			status := http.StatusUnprocessableEntity
+			if nothing := (*Nothing)(nil); errors.As(err, &nothing) {
+				status = http.StatusNotFound
+			}
+			http.Error(w, err.Error(), status)
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -216,6 +217,9 @@ func notInRedis(ctx context.Context, q *queue.Client, jids []string) ([]string, 
 	}), nil
 }
 
+// noRule is in the refusal of a put that names what rules do not have.
+var noRule = regexp.MustCompile(`count where a queue has rules|the rules have no window`)
+
 // PutOne puts a job that CheckPut has nothing against. One of its jid that is there and stays is an error, but where
 // p says so itself; a *queue.ReplicaError comes with the answer: the job was put.
 func PutOne(ctx context.Context, q *queue.Client, p queue.Put) (Put, error) {
@@ -226,6 +230,8 @@ func PutOne(ctx context.Context, q *queue.Client, p queue.Put) (Put, error) {
 	}
 	r := results[0]
 	switch {
+	case r.Err != nil && noRule.MatchString(r.Err.Error()):
+		return Put{}, &Missing{Text: strings.TrimPrefix(r.Err.Error(), "put: ")}
 	case r.Err != nil:
 		return Put{}, r.Err
 	case r.Existed && !r.Held && p.IfExists != queue.Never:

@@ -2,6 +2,7 @@ package ops
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -146,6 +147,10 @@ func (f *Filter) set(term, value string, now float64) error {
 	texts := map[string]*string{"group": &f.Group, "queue": &f.Queue, "state": &f.State, "tag": &f.Tag, "worker": &f.Worker,
 		"klass": &f.Klass, "message": &f.Message, "text": &f.Text}
 	if into := texts[term]; into != nil {
+		var unknown *Wrong
+		if term == "state" && errors.As(knownState(value), &unknown) {
+			return errors.New(unknown.Why)
+		}
 		if *into != "" {
 			return fmt.Errorf("is there twice")
 		}

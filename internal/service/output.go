@@ -9,6 +9,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"oarlock/internal/config"
+	"oarlock/internal/control"
 	"oarlock/internal/hub"
 	"oarlock/internal/output"
 	"oarlock/internal/redact"
@@ -45,6 +46,11 @@ func (s *Service) keepOutput(e *supervisor.Event, outcome string) {
 	})
 }
 
+// nothing is the error of what is not kept.
+func nothing(format string, args ...any) error {
+	return &control.Nothing{Text: fmt.Sprintf(format, args...)}
+}
+
 // Output is what an attempt of a job printed here, without secrets: the last with that number, unless it is 0, and that run, unless it is empty. The error says
 // what is kept, or why nothing is.
 func (s *Service) Output(ctx context.Context, jid string, attempt int, run string) (*JobOutput, error) {
@@ -52,9 +58,9 @@ func (s *Service) Output(ctx context.Context, jid string, attempt int, run strin
 	host := s.config().Supervisor.HostName()
 	switch {
 	case errors.Is(err, output.ErrNone) && len(all) > 0:
-		return nil, fmt.Errorf("of job %s the output of %s is not kept on %s, but of %s", shortJID(jid), attemptWords(attempt, run), host, Numbers(all))
+		return nil, nothing("of job %s the output of %s is not kept on %s, but of %s", shortJID(jid), attemptWords(attempt, run), host, Numbers(all))
 	case errors.Is(err, output.ErrNone):
-		return nil, fmt.Errorf("no output of job %s is kept on %s: it ended elsewhere (`oarlock job show` tells where), its pool has no keep_output, "+
+		return nil, nothing("no output of job %s is kept on %s: it ended elsewhere (`oarlock job show` tells where), its pool has no keep_output, "+
 			"or it was pushed out (a pool keeps %s jobs and %s; of those that end well, %d a second)", shortJID(jid), host,
 			screen.Count(output.MaxJobs), humanize.IBytes(output.MaxBytes), output.MaxWell)
 	case err != nil:
