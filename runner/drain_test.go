@@ -11,9 +11,8 @@ import (
 
 // TestDrainByLine: a child with the capability hears of it by a line, for each of its runs, also a second time.
 func TestDrainByLine(t *testing.T) {
-	h := newHost(t)
 	// It would die of the signal that others are sent.
-	c, w := obedient(t, h, Spec{Mode: Reuse, DrainSignal: syscall.SIGUSR1}, protocol.CapDraining)
+	c, w := obedient(t, newHost(t), Spec{Mode: Reuse, DrainSignal: syscall.SIGUSR1}, protocol.CapDraining)
 	r := mustRun(t, c, steps{{"print", "at work"}, {"listen"}, {"listen"}, say("release")}.job("r1"), RunLimits{})
 	w.awaitLine(t, "at work")
 	r.Drain(30 * time.Second)
@@ -25,16 +24,14 @@ func TestDrainByLine(t *testing.T) {
 		t.Errorf("the run ends as %v by %v, drained %v, verdict %+v", e.Kind, e.SentByUs, e.Drained, e.Verdict)
 	}
 	r.Drain(time.Second) // of a run that has ended nobody hears
-	mustRun(t, c, steps{say("ack")}.job("r2"), RunLimits{})
-	if e := await(t, w.endings, "ending"); e.Drained || c.State() != Ready {
+	if e := endOf(t, c, w, steps{say("ack")}.job("r2"), RunLimits{}); e.Drained || c.State() != Ready {
 		t.Errorf("the next run: drained %v; the child is %v", e.Drained, c.State())
 	}
 }
 
 // TestDrainOfARunThatWaits: the child hears of it when it has heard of the run.
 func TestDrainOfARunThatWaits(t *testing.T) {
-	h := newHost(t)
-	c, w := obedient(t, h, Spec{Mode: Reuse}, protocol.CapDraining)
+	c, w := obedient(t, newHost(t), Spec{Mode: Reuse}, protocol.CapDraining)
 	mustRun(t, c, steps{{"print", "at work"}, {"sleep", 0.1}, say("ack")}.job("r1"), RunLimits{})
 	r := mustRun(t, c, steps{{"listen"}, say("release")}.job("r2"), RunLimits{})
 	w.awaitLine(t, "at work")
@@ -50,8 +47,7 @@ func TestDrainOfARunThatWaits(t *testing.T) {
 
 // TestDrainWithoutAWord: a child that has not the capability, in a pool without a signal, hears nothing.
 func TestDrainWithoutAWord(t *testing.T) {
-	h := newHost(t)
-	c, w := obedient(t, h, Spec{Mode: Reuse}, protocol.CapCancel)
+	c, w := obedient(t, newHost(t), Spec{Mode: Reuse}, protocol.CapCancel)
 	r := mustRun(t, c, steps{{"print", "at work"}, {"sleep", 0.1}, say("ack")}.job("r1"), RunLimits{})
 	w.awaitLine(t, "at work")
 	r.Drain(30 * time.Second)

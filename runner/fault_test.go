@@ -39,14 +39,6 @@ type fault struct {
 
 const timeout = time.Second
 
-// scaled returns the size of a test: whole in the long run, fast in the gate.
-func scaled(fast, whole int) int {
-	if testing.Short() {
-		return fast
-	}
-	return whole
-}
-
 var faults = []fault{
 	{row: "B1", name: "killed in mid job", fixture: "dies-of", args: []string{"KILL"}, check: diesOf("signal-KILL")},
 	{row: "B2", name: "segmentation fault", fixture: "dies-of", args: []string{"SEGV"}, check: diesOf("signal-SEGV")},
@@ -129,8 +121,7 @@ func (f *fault) run(t *testing.T, h *Host) (*Ending, *witness, time.Duration) {
 	t.Helper()
 	c, w := started(t, h, &f.spec)
 	begin := time.Now()
-	mustRun(t, c, newJob("r1"), f.limits)
-	e := await(t, w.endings, "ending")
+	e := endOf(t, c, w, newJob("r1"), f.limits)
 	took := time.Since(begin)
 	if f.spec.Mode == Reuse {
 		c.Shutdown(time.Second)
@@ -563,8 +554,7 @@ func payloadArrives(t *testing.T, h *Host, f *fault) string {
 		c, w := started(t, h, &f.spec)
 		job := newJob("r1")
 		job.Data = data
-		mustRun(t, c, job, RunLimits{})
-		e := await(t, w.endings, "ending")
+		e := endOf(t, c, w, job, RunLimits{})
 		expectEnding(t, e, Said, "")
 		sum := sha256.Sum256(append(bytes.Clone(data), '\n'))
 		var got string

@@ -28,6 +28,7 @@ var (
 	python   = runnertest.Python
 	running  = runnertest.Running
 	escapees = runnertest.Escapees
+	scaled   = runnertest.Scaled
 )
 
 // strengths are those that this machine has; what it has not is said.
@@ -236,12 +237,26 @@ func start(t testing.TB, h *Host, spec *Spec, w *witness) *Child {
 	return c
 }
 
-// same fails the test unless got is want; format says what was got.
-func same[T comparable](t testing.TB, got, want T, format string) {
+// same fails the test unless got is want; format says what was got, after args.
+func same[T comparable](t testing.TB, got, want T, format string, args ...any) {
 	t.Helper()
 	if got != want {
-		t.Errorf(format+"; want %v", got, want)
+		t.Errorf(format+"; want %v", append(args, got, want)...)
 	}
+}
+
+// killed kills a child and waits until it is gone.
+func killed(t testing.TB, c *Child) {
+	t.Helper()
+	c.Kill(CauseShutdown)
+	await(t, c.Exited(), "exit")
+}
+
+// endOf gives a child a job and returns how that ended.
+func endOf(t testing.TB, c *Child, w *witness, job *protocol.Job, limits RunLimits) *Ending {
+	t.Helper()
+	mustRun(t, c, job, limits)
+	return await(t, w.endings, "ending")
 }
 
 // startOne starts a child on a host of its own.
@@ -261,8 +276,7 @@ func started(t testing.TB, h *Host, spec *Spec) (*Child, *witness) {
 func runOnce(t testing.TB, h *Host, spec *Spec, limits RunLimits) (*Ending, *witness) {
 	t.Helper()
 	c, w := started(t, h, spec)
-	mustRun(t, c, newJob("r1"), limits)
-	e := await(t, w.endings, "ending")
+	e := endOf(t, c, w, newJob("r1"), limits)
 	if spec.Mode == Reuse {
 		c.Shutdown(5 * time.Second)
 	}

@@ -85,8 +85,7 @@ func TestLeaseOfAChildThatIsBorn(t *testing.T) {
 			c, err := h.StartLeased(t.Context(), spec, 1, newJob("r1"), sinceBoot()+50*time.Millisecond, w)
 			must(t, err)
 			until(t, "end of the child", func() bool { return ended(c.PID()) })
-			mustRun(t, c, newJob("r1"), RunLimits{Lease: sinceBoot() + time.Hour})
-			if e := await(t, w.endings, "ending"); e.Kind != LockLost {
+			if e := endOf(t, c, w, newJob("r1"), RunLimits{Lease: sinceBoot() + time.Hour}); e.Kind != LockLost {
 				t.Errorf("the run ends as %v", e.Kind)
 			}
 		})

@@ -21,8 +21,7 @@ func TestProcessesLeftRunningAreCounted(t *testing.T) {
 				{"exit 0", 0},
 			} {
 				c, w := started(t, h, &Spec{Command: shell(tt.script), Kill: kill})
-				mustRun(t, c, newJob("r1"), RunLimits{})
-				e := await(t, w.endings, "ending")
+				e := endOf(t, c, w, newJob("r1"), RunLimits{})
 				if exit := await(t, w.exits, "exit"); exit.Left != tt.want || exit.Code != 0 || e.Kind != Exited {
 					t.Errorf("%s: %d were left, want %d; %+v", tt.script, exit.Left, tt.want, exit)
 				}

@@ -28,8 +28,7 @@ func TestMemoryOfAProcess(t *testing.T) {
 	if resident < hoard || peak < resident-1<<20 {
 		t.Errorf("resident are %d, at most there were %d", resident, peak)
 	}
-	c.Kill(CauseShutdown)
-	await(t, c.Exited(), "exit")
+	killed(t, c)
 	if _, ok := proc.ReadMemory(c.PID()); ok || proc.Resident(c.PID()) != 0 || proc.Peak(c.PID()) != 0 {
 		t.Error("a process that is gone has memory")
 	}
@@ -52,8 +51,7 @@ func TestMemoryOverTheLimit(t *testing.T) {
 			within(t, 2500*time.Millisecond, "killed", func() time.Duration { // a look every second, and a second to grow
 				c, w := started(t, h, spec)
 				begin := time.Now()
-				mustRun(t, c, dataJob("r1", `{"do":"grow","mib":500}`), RunLimits{})
-				e := await(t, w.endings, "ending")
+				e := endOf(t, c, w, dataJob("r1", `{"do":"grow","mib":500}`), RunLimits{})
 				took := time.Since(begin)
 				await(t, c.Exited(), "exit")
 				t.Logf("B12 %s: killed after %v, at %.0f MiB", name, took.Round(time.Millisecond), mib(e.PeakMemory))
@@ -81,8 +79,7 @@ func TestKernelKilledForMemory(t *testing.T) {
 		for range scaled(1, 3) {
 			c, w := started(t, h, spec)
 			must(t, os.WriteFile(filepath.Join(group, "cgroup.procs"), fmt.Append(nil, c.PID()), 0))
-			mustRun(t, c, dataJob("r1", `{"do":"grow","mib":500}`), RunLimits{})
-			e := await(t, w.endings, "ending")
+			e := endOf(t, c, w, dataJob("r1", `{"do":"grow","mib":500}`), RunLimits{})
 			await(t, c.Exited(), "exit")
 			t.Logf("B13 %s: group %s: %s", name, e.Group, e.OOM)
 			if e.Kind != Died || e.Group != "oom" || e.OOM == "" || e.Signal != syscall.SIGKILL {

@@ -30,9 +30,7 @@ func TestNamesAreReadAsWhatTheyStandFor(t *testing.T) {
 		}
 	}
 	for _, none := range []fmt.Stringer{Preload + 1, InputNone + 1, StatusExit + 1, KillGroup + 1} {
-		if name := none.String(); name != "unknown" {
-			t.Errorf("%T without a name is called %q", none, name)
-		}
+		same(t, none.String(), "unknown", "%T without a name is called %q", none)
 	}
 }
 

@@ -55,8 +55,7 @@ func dataJob(run, data string) *protocol.Job {
 func work(t testing.TB, h *Host, spec *Spec, data string) (*Ending, Exit, *witness) {
 	t.Helper()
 	c, w := started(t, h, spec)
-	mustRun(t, c, dataJob("r1", data), RunLimits{})
-	e := await(t, w.endings, "ending")
+	e := endOf(t, c, w, dataJob("r1", data), RunLimits{})
 	await(t, c.Exited(), "exit")
 	return e, c.Exit(), w
 }
@@ -244,8 +243,7 @@ func TestForksOutliveTheirProgram(t *testing.T) {
 			until(t, "a fork of a new program", func() bool { // one that was asked of the old program while it died is none
 				c, err := h.Start(t.Context(), spec, 1, nil, newWitness())
 				if err == nil {
-					c.Kill(CauseShutdown)
-					await(t, c.Exited(), "end of a fork")
+					killed(t, c)
 				}
 				return err == nil
 			})
@@ -436,8 +434,7 @@ func rateForks(t testing.TB, h *Host, spec *Spec, jobs int) (rate float64, answe
 	}()
 	for c := range ready {
 		began := time.Now()
-		mustRun(t, c, newJob("r1"), RunLimits{})
-		if e := await(t, w.endings, "ending"); e.Kind != Said {
+		if e := endOf(t, c, w, newJob("r1"), RunLimits{}); e.Kind != Said {
 			t.Fatalf("a job ends as %+v", e)
 		}
 		answers = append(answers, time.Since(began))
@@ -466,8 +463,7 @@ func TestForkSharesMemory(t *testing.T) {
 			if got := c.Memory(); got <= 0 || got >= m.Resident {
 				t.Errorf("its memory counts %d bytes", got)
 			}
-			c.Kill(CauseShutdown)
-			await(t, c.Exited(), "exit")
+			killed(t, c)
 		})
 	}
 }

@@ -56,8 +56,7 @@ func TestDroppedLinesAreTold(t *testing.T) {
 					t.Fatalf("%d lines kept and %v dropped; want %d in all", kept, all, 2*lines)
 				}
 			}
-			c.Kill(CauseShutdown)
-			await(t, c.Exited(), "exit")
+			killed(t, c)
 		})
 	}
 }

@@ -112,8 +112,7 @@ func TestVerdicts(t *testing.T) {
 		done`)}, w)
 	ask := func(run string) *protocol.Verdict {
 		t.Helper()
-		mustRun(t, c, newJob(run), RunLimits{})
-		e := await(t, w.endings, "ending")
+		e := endOf(t, c, w, newJob(run), RunLimits{})
 		if e.Kind != Said {
 			t.Fatalf("%s: %v: %s", run, e.Kind, e.Message)
 		}
@@ -194,8 +193,7 @@ func TestOnceChildThatIsFaster(t *testing.T) {
 		}
 		time.Sleep(time.Millisecond)
 	}
-	mustRun(t, c, newJob("r1"), RunLimits{})
-	if e := await(t, w.endings, "ending"); e.Kind != Said || e.Verdict.Kind != protocol.Ack {
+	if e := endOf(t, c, w, newJob("r1"), RunLimits{}); e.Kind != Said || e.Verdict.Kind != protocol.Ack {
 		t.Errorf("%v %s; want an ack", e.Kind, e.Message)
 	}
 	await(t, c.Exited(), "exit")
@@ -226,8 +224,7 @@ func TestInput(t *testing.T) {
 
 // A pseudo-terminal is stdout alone, and passes on bytes as they are.
 func TestTerminal(t *testing.T) {
-	h := newHost(t)
-	e, w := runOnce(t, h, &Spec{PTY: true, Command: shell(`test -t 1 && ! test -t 0 && ! test -t 2 || exit 1; read -r job; printf 'a\nb\n'; exec 4>&1; echo "$TERM $NO_COLOR $(stty size <&4)"`)}, RunLimits{})
+	e, w := runOnce(t, newHost(t), &Spec{PTY: true, Command: shell(`test -t 1 && ! test -t 0 && ! test -t 2 || exit 1; read -r job; printf 'a\nb\n'; exec 4>&1; echo "$TERM $NO_COLOR $(stty size <&4)"`)}, RunLimits{})
 	if got, want := w.text("r1"), "a\nb\ndumb 1 24 200\n"; e.Kind != Exited || e.Action != protocol.ExitAck || got != want {
 		t.Errorf("%v %v, log %q; want %q", e.Kind, e.Action, got, want)
 	}
@@ -256,8 +253,7 @@ func TestChildAtWorkIsNotReady(t *testing.T) {
 			if took := time.Since(begin); took < tt.least {
 				t.Errorf("ready after %v, want %v at least", took, tt.least)
 			}
-			c.Kill(CauseShutdown)
-			await(t, c.Exited(), "exit")
+			killed(t, c)
 		})
 	}
 }

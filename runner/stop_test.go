@@ -68,8 +68,7 @@ var listenThenRetry = steps{{"print", "at work"}, {"listen"}, say("retry", "dela
 
 // A child that reads cancel lines ends its run, and lives on.
 func TestCancelByLine(t *testing.T) {
-	h := newHost(t)
-	c, w := obedient(t, h, Spec{Mode: Reuse, KillGrace: 5 * time.Second}, protocol.CapCancel)
+	c, w := obedient(t, newHost(t), Spec{Mode: Reuse, KillGrace: 5 * time.Second}, protocol.CapCancel)
 	w.awaitLine(t, `{"@":"hello","v":1,"worker":"w1","max_line":1048576}`)
 	for i, tt := range []struct {
 		cause  Cause
@@ -100,10 +99,8 @@ func TestCancelByLine(t *testing.T) {
 
 // The time a run may take is a cancel line first, and what is said in time counts.
 func TestTimeoutThatIsHeard(t *testing.T) {
-	h := newHost(t)
-	c, w := obedient(t, h, Spec{Mode: Reuse, KillGrace: 5 * time.Second}, protocol.CapCancel)
-	mustRun(t, c, steps{{"listen"}, say("ack")}.job("r1"), RunLimits{Timeout: 50 * time.Millisecond})
-	e := await(t, w.endings, "ending")
+	c, w := obedient(t, newHost(t), Spec{Mode: Reuse, KillGrace: 5 * time.Second}, protocol.CapCancel)
+	e := endOf(t, c, w, steps{{"listen"}, say("ack")}.job("r1"), RunLimits{Timeout: 50 * time.Millisecond})
 	if e.Kind != Said || e.Verdict.Kind != protocol.Ack || e.SentByUs != CauseTimeout {
 		t.Errorf("%v by %v; want an ack", e.Kind, e.SentByUs)
 	}
@@ -114,8 +111,7 @@ func TestTimeoutThatIsHeard(t *testing.T) {
 
 // A cancel line that is not obeyed is followed by SIGTERM at half of the grace.
 func TestCancelThatIsNotHeard(t *testing.T) {
-	h := newHost(t)
-	c, w := obedient(t, h, Spec{Mode: Reuse}, protocol.CapCancel)
+	c, w := obedient(t, newHost(t), Spec{Mode: Reuse}, protocol.CapCancel)
 	r := mustRun(t, c, steps{{"print", "at work"}, {"sleep", 100}}.job("r1"), RunLimits{})
 	w.awaitLine(t, "at work")
 	begin := time.Now()
@@ -160,8 +156,7 @@ func TestCancelBySignal(t *testing.T) {
 // Stopping a job that was written ahead may cost the child; the job at work is
 // interrupted by that, and has not crashed.
 func TestCancelOfAJobAhead(t *testing.T) {
-	h := newHost(t)
-	c, w := obedient(t, h, Spec{Mode: Reuse})
+	c, w := obedient(t, newHost(t), Spec{Mode: Reuse})
 	mustRun(t, c, steps{{"print", "at work"}, {"sleep", 100}}.job("r1"), RunLimits{})
 	ahead := mustRun(t, c, steps{}.job("r2"), RunLimits{})
 	w.awaitLine(t, "at work")
@@ -246,8 +241,7 @@ func TestShutdown(t *testing.T) {
 }
 
 func TestKilledBecauseOfMemory(t *testing.T) {
-	h := newHost(t)
-	c, w := obedient(t, h, Spec{Mode: Reuse})
+	c, w := obedient(t, newHost(t), Spec{Mode: Reuse})
 	mustRun(t, c, steps{{"print", "at work"}, {"sleep", 100}}.job("r1"), RunLimits{})
 	w.awaitLine(t, "at work")
 	c.Kill(CauseMemory)
@@ -259,8 +253,7 @@ func TestKilledBecauseOfMemory(t *testing.T) {
 // A child of mode Once that does not leave after its verdict is made to.
 func TestLingering(t *testing.T) {
 	c, w := startOne(t, &Spec{Command: shell(`trap '' TERM; echo "{\"@\":\"ack\",\"run\":\"$OARLOCK_RUN\"}"; while :; do sleep 1; done`), ExitTimeout: 200 * time.Millisecond})
-	mustRun(t, c, newJob("r1"), RunLimits{})
-	if e := await(t, w.endings, "ending"); e.Kind != Said || e.Verdict.Kind != protocol.Ack {
+	if e := endOf(t, c, w, newJob("r1"), RunLimits{}); e.Kind != Said || e.Verdict.Kind != protocol.Ack {
 		t.Errorf("%v; want an ack", e.Kind)
 	}
 	if exit := await(t, w.exits, "exit"); exit.Signal.String() != "killed" || exit.Cause != CauseLinger {
@@ -273,8 +266,7 @@ func TestReplacement(t *testing.T) {
 	h := newHost(t)
 	t.Run("asked for", func(t *testing.T) {
 		c, w := obedient(t, h, Spec{Mode: Reuse})
-		mustRun(t, c, steps{say("bye", "reason", "fat"), say("ack")}.job("r1"), RunLimits{})
-		if e := await(t, w.endings, "ending"); e.Kind != Said {
+		if e := endOf(t, c, w, steps{say("bye", "reason", "fat"), say("ack")}.job("r1"), RunLimits{}); e.Kind != Said {
 			t.Errorf("%v; want an ack", e.Kind)
 		}
 		if len(w.byes) != 1 || w.byes[0] != "fat" {
@@ -290,8 +282,7 @@ func TestReplacement(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, w := obedient(t, h, Spec{Mode: Reuse})
-			mustRun(t, c, steps{step, say("ack")}.job("r1"), RunLimits{})
-			if e := await(t, w.endings, "ending"); e.Kind != BrokeProtocol || e.Verdict != nil || !e.Began {
+			if e := endOf(t, c, w, steps{step, say("ack")}.job("r1"), RunLimits{}); e.Kind != BrokeProtocol || e.Verdict != nil || !e.Began {
 				t.Errorf("%v, %+v, %s; want broke-protocol", e.Kind, e.Verdict, e.Message)
 			} else {
 				t.Log(e.Message)
@@ -307,8 +298,7 @@ func TestPuts(t *testing.T) {
 	h := newHost(t)
 	c, w := obedient(t, h, Spec{Mode: Reuse})
 	put := say("put", "queue", "q2", "klass", "K", "data", map[string]int{"n": 1})
-	mustRun(t, c, steps{put, put, say("ack")}.job("r1"), RunLimits{})
-	e := await(t, w.endings, "ending")
+	e := endOf(t, c, w, steps{put, put, say("ack")}.job("r1"), RunLimits{})
 	if e.Kind != Said || len(e.Puts) != 2 || e.Puts[1].Queue != "q2" {
 		t.Errorf("%v with puts %+v", e.Kind, e.Puts)
 	}
@@ -316,21 +306,18 @@ func TestPuts(t *testing.T) {
 	for range protocol.MaxPuts + 1 {
 		many = append(many, put)
 	}
-	mustRun(t, c, append(many, say("ack")).job("r2"), RunLimits{})
-	if e := await(t, w.endings, "ending"); e.Kind != BrokeProtocol {
+	if e := endOf(t, c, w, append(many, say("ack")).job("r2"), RunLimits{}); e.Kind != BrokeProtocol {
 		t.Errorf("too many puts: %v; want broke-protocol", e.Kind)
 	}
 	c, w = obedient(t, h, Spec{Mode: Reuse})
 	big := say("put", "queue", "q2", "data", strings.Repeat("x", 600<<10))
-	mustRun(t, c, steps{big, big, say("ack")}.job("r3"), RunLimits{})
-	if e := await(t, w.endings, "ending"); e.Kind != BrokeProtocol {
+	if e := endOf(t, c, w, steps{big, big, say("ack")}.job("r3"), RunLimits{}); e.Kind != BrokeProtocol {
 		t.Errorf("puts too large: %v; want broke-protocol", e.Kind)
 	}
 }
 
 func TestProgressAndCheckpoints(t *testing.T) {
-	h := newHost(t)
-	c, w := obedient(t, h, Spec{Mode: Reuse})
+	c, w := obedient(t, newHost(t), Spec{Mode: Reuse})
 	mustRun(t, c, steps{
 		say("checkpoint", "data", 1),
 		say("progress", "pct", 1),
@@ -358,8 +345,8 @@ func TestProgressAndCheckpoints(t *testing.T) {
 func TestStrict(t *testing.T) {
 	h := newHost(t)
 	c, w := obedient(t, h, Spec{Mode: Reuse})
-	mustRun(t, c, steps{{"raw", `{"@":"ack"}`}, {"raw", `{"@":"ack","run":""}`}, {"raw", `{"@":"ack","run":"r0"}`}, say("fail", "group", "own")}.job("r1"), RunLimits{})
-	if e := await(t, w.endings, "ending"); e.Verdict.Kind != protocol.Fail {
+	forged := steps{{"raw", `{"@":"ack"}`}, {"raw", `{"@":"ack","run":""}`}, {"raw", `{"@":"ack","run":"r0"}`}, say("fail", "group", "own")}
+	if e := endOf(t, c, w, forged.job("r1"), RunLimits{}); e.Verdict.Kind != protocol.Fail {
 		t.Errorf("verdict %v; want fail", e.Verdict.Kind)
 	}
 	e, w := runOnce(t, h, &Spec{Strict: true, Command: shell(`echo '{"@":"ack"}'; exit 65`)}, RunLimits{})
@@ -377,8 +364,7 @@ func TestStrict(t *testing.T) {
 }
 
 func TestLogRecords(t *testing.T) {
-	h := newHost(t)
-	c, w := obedient(t, h, Spec{Mode: Reuse})
+	c, w := obedient(t, newHost(t), Spec{Mode: Reuse})
 	mustRun(t, c, steps{say("log", "level", "warn", "message", "hot", "degrees", 95), say("ack")}.job("r1"), RunLimits{})
 	await(t, w.endings, "ending")
 	for _, line := range w.lines() {
@@ -403,8 +389,7 @@ func TestKeptDirectory(t *testing.T) {
 		{say("release"), false},
 	} {
 		c, w := obedient(t, h, Spec{Sandbox: sandbox})
-		mustRun(t, c, steps{{"write", "evidence"}, tt.last}.job("r1"), RunLimits{})
-		e := await(t, w.endings, "ending")
+		e := endOf(t, c, w, steps{{"write", "evidence"}, tt.last}.job("r1"), RunLimits{})
 		await(t, c.Exited(), "exit")
 		_, err := os.Stat(filepath.Join(e.Dir, "evidence"))
 		if (e.Dir != "" && err == nil) != tt.kept {

@@ -110,8 +110,7 @@ func TestEndingsBringWhatWasPrinted(t *testing.T) {
 	c := start(t, h, &Spec{Mode: Reuse, KeepOutput: 4 << 10, Command: shell(
 		`while read -r line; do run=${line#*\"run\":\"}; run=${run%%\"*}; echo "working on $run"; echo "{\"@\":\"ack\",\"run\":\"$run\"}"; done`)}, w)
 	for _, run := range []string{"a", "b"} {
-		mustRun(t, c, newJob(run), RunLimits{})
-		e := await(t, w.endings, "ending")
+		e := endOf(t, c, w, newJob(run), RunLimits{})
 		if got := told(e.Output); len(got) != 1 || got[0] != "stdout working on "+run {
 			t.Errorf("run %s printed %q", run, got)
 		}

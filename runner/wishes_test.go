@@ -52,9 +52,7 @@ func TestOnlyTheLastOfWishesCounts(t *testing.T) {
 		var ws wishes
 		for _, w := range tt.wishes {
 			w.Tags = slices.Clone(w.Tags)
-			if why := ws.add(w); why != "" {
-				t.Errorf("%s: %s", tt.want, why)
-			}
+			same(t, ws.add(w), "", "%s: %s", tt.want)
 		}
 		same(t, shown(ws.take()), tt.want, "%s")
 	}
@@ -88,8 +86,7 @@ func TestWishesAreBounded(t *testing.T) {
 // What a child says of its own job, and in which order, until its verdict; what is said too
 // late, or cannot be understood, is log, and ends nothing.
 func TestWishesOfAChild(t *testing.T) {
-	h := newHost(t)
-	c, w := obedient(t, h, Spec{Mode: Reuse})
+	c, w := obedient(t, newHost(t), Spec{Mode: Reuse})
 	mustRun(t, c, steps{
 		say("tag", "tags", []string{"a", "b"}),
 		say("tag", "tags", "a"),
@@ -113,22 +110,19 @@ func TestWishesOfAChild(t *testing.T) {
 
 // A cancel or requeue that a job says of itself is its verdict, by whichever name.
 func TestWishesThatEndTheirRun(t *testing.T) {
-	h := newHost(t)
-	c, w := obedient(t, h, Spec{Mode: Reuse})
+	c, w := obedient(t, newHost(t), Spec{Mode: Reuse})
 	for i, tt := range []struct {
 		say  []any
 		kind protocol.Kind
 	}{
 		{say("cancel"), protocol.Cancel}, {say("requeue", "queue", "q2", "delay", 3), protocol.Requeue},
 	} {
-		mustRun(t, c, steps{say("tag", "tags", []string{"a"}), tt.say}.job(fmt.Sprint("r", i)), RunLimits{})
-		e := await(t, w.endings, "ending")
+		e := endOf(t, c, w, steps{say("tag", "tags", []string{"a"}), tt.say}.job(fmt.Sprint("r", i)), RunLimits{})
 		if e.Kind != Said || e.Verdict.Kind != tt.kind || shown(e.Wishes) != "tag[a]" {
 			t.Errorf("%v %+v: %s", e.Kind, e.Verdict, shown(e.Wishes))
 		}
 	}
-	mustRun(t, c, steps{say("requeue", "delay", "soon")}.job("r9"), RunLimits{})
-	if e := await(t, w.endings, "ending"); e.Kind != BrokeProtocol || !strings.Contains(e.Message, "delay") {
+	if e := endOf(t, c, w, steps{say("requeue", "delay", "soon")}.job("r9"), RunLimits{}); e.Kind != BrokeProtocol || !strings.Contains(e.Message, "delay") {
 		t.Errorf("%v: %s", e.Kind, e.Message)
 	}
 }
@@ -136,8 +130,7 @@ func TestWishesThatEndTheirRun(t *testing.T) {
 // A child that prints what it reads prints the line that asks it to stop, too: its job is not ended
 // by that.
 func TestEchoOfACancelLineIsNoWish(t *testing.T) {
-	h := newHost(t)
-	c, w := obedient(t, h, Spec{Mode: Reuse}, protocol.CapCancel)
+	c, w := obedient(t, newHost(t), Spec{Mode: Reuse}, protocol.CapCancel)
 	r := mustRun(t, c, listenThenRetry.job("r1"), RunLimits{})
 	w.awaitLine(t, "at work")
 	r.Cancel(CauseShutdown, 5*time.Second)

@@ -28,9 +28,7 @@ func TestShortJobsAreTakenAhead(t *testing.T) {
 			w.runFor(10*time.Second, 1000)
 			w.want("complete", 1000)
 			for i := range 1000 {
-				if n := w.host.begun(fmt.Sprintf("j%d", i)); n != 1 {
-					t.Errorf("j%d was begun %d times", i, n)
-				}
+				same(t, w.host.begun(fmt.Sprintf("j%d", i)), 1, "j%d was begun %d times", i)
 			}
 			n = int(w.s.Snapshot().Pools[0].Counters.Exchanges)
 		})
@@ -47,8 +45,7 @@ func TestNothingIsTakenAheadOfLongJobs(t *testing.T) {
 		w.cfg.Pools[0].Children, w.cfg.Pools[0].Prefetch = 1, AutoPrefetch
 		w.tripping(500 * time.Microsecond)
 		w.host.work = func(*protocol.Job, <-chan runner.Cause) *runner.Ending {
-			time.Sleep(time.Millisecond)
-			w.want("running", 1)
+			w.after(time.Millisecond, "running", 1)
 			time.Sleep(time.Millisecond)
 			return said(protocol.Ack)
 		}
@@ -81,8 +78,7 @@ func TestWhatWaitsBehindALongJobGoesBackToRedis(t *testing.T) {
 			}
 			w.runFor(5*time.Second, jobs)
 			w.want("running", children)
-			time.Sleep(20 * time.Second)
-			w.want("complete", jobs)
+			w.after(20*time.Second, "complete", jobs)
 			if most.Load() <= int64(children) {
 				t.Error("nothing waited behind the long jobs: the test shows nothing")
 			}
@@ -162,8 +158,7 @@ func TestNothingIsTakenAheadWhereItCouldHarm(t *testing.T) {
 			w.cfg.Pools[0].Children, w.cfg.Pools[0].Prefetch = 1, AutoPrefetch
 			w.tripping(500 * time.Microsecond)
 			w.host.work = func(*protocol.Job, <-chan runner.Cause) *runner.Ending {
-				time.Sleep(100 * time.Microsecond)
-				w.want("running", 1)
+				w.after(100*time.Microsecond, "running", 1)
 				return said(protocol.Ack)
 			}
 			w.redis.put(50)

@@ -30,8 +30,7 @@ func TestBadArgumentsConcernTheirJobAlone(t *testing.T) {
 		}
 		must(t, w.s.Recycle("p"))
 		w.redis.put(1)
-		time.Sleep(time.Second)
-		w.want("complete", 1)
+		w.after(time.Second, "complete", 1)
 		if s := w.s.Snapshot().Pools[0]; s.Rolling || s.Generation != 2 {
 			t.Errorf("after a recycle the pool is %+v", s)
 		}

@@ -210,9 +210,7 @@ func TestARetryCommandIsAskedAboutParkTimeouts(t *testing.T) {
 			return `{"do":"fail","group":"nobody-answered"}`, nil
 		})
 		w.redis.put(1)
-		w.redis.mu.Lock()
-		w.redis.jobs["j0"].Expired, w.redis.jobs["j0"].Correlation = true, "c"
-		w.redis.mu.Unlock()
+		locked(&w.redis.mu, func() { w.redis.jobs["j0"].Expired, w.redis.jobs["j0"].Correlation = true, "c" })
 		w.runFor(30*time.Second, 0)
 		if j := w.redis.job("j0"); j.state != "failed" || j.settlement.Group != "nobody-answered" || w.host.begun("j0") != 0 {
 			t.Errorf("it is %s in group %q, and was begun %d times", j.state, j.settlement.Group, w.host.begun("j0"))

@@ -87,20 +87,16 @@ func TestAMessageWaitsForMore(t *testing.T) {
 		w.cfg.Pools[0].BatchWait = 2 * time.Second
 		w.runFor(time.Second, 0)
 		for range 3 {
-			w.redis.put(2)
-			time.Sleep(500 * time.Millisecond)
+			w.putFor(500*time.Millisecond, 2)
 		}
 		w.want("complete", 0)
-		time.Sleep(time.Second)
-		w.want("complete", 6)
+		w.after(time.Second, "complete", 6)
 		w.redis.put(10)
-		time.Sleep(500 * time.Millisecond)
-		w.want("complete", 16)
+		w.after(500*time.Millisecond, "complete", 16)
 		if got := w.host.sizes(); !slices.Equal(got, []int{6, 10}) {
 			t.Errorf("messages of %v, want 6 and 10", got)
 		}
-		w.redis.put(3)
-		time.Sleep(time.Second)
+		w.putFor(time.Second, 3)
 		w.s.Drain() // what waits for others goes back
 		w.wait()
 		w.want("waiting", 3)
@@ -146,8 +142,7 @@ func TestOneOfAMessageIsCancelled(t *testing.T) {
 		w.host.work = lasting(3 * time.Second)
 		w.runFor(time.Second, 5)
 		w.redis.steal("j4", "another")
-		time.Sleep(30 * time.Second)
-		w.want("complete", 4)
+		w.after(30*time.Second, "complete", 4)
 		if j := w.redis.job("j4"); j.worker != "another" {
 			t.Errorf("the job that was lost was settled: %+v", j)
 		}
@@ -171,9 +166,7 @@ func TestMessagesThroughLostReplies(t *testing.T) {
 		w.runFor(5*time.Minute, 200)
 		w.want("complete", 200)
 		for i := range 200 {
-			if n := w.host.begun(fmt.Sprintf("j%d", i)); n != 1 {
-				t.Errorf("j%d was begun %d times", i, n)
-			}
+			same(t, w.host.begun(fmt.Sprintf("j%d", i)), 1, "j%d was begun %d times", i)
 		}
 	})
 }

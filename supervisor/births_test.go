@@ -22,16 +22,13 @@ func TestSlotsShareTheWaitsOfAChildThatDiesAtBoot(t *testing.T) {
 				return errBoot
 			}
 			w.runFor(time.Minute, 10)
-			if n := w.host.starts(); n < 10 || n > 15 {
-				t.Errorf("%d starts in the first minute, want 4 at once and about ten trials", n)
-			}
+			between(t, w.host.starts(), 10, 15, "%d starts in the first minute")
 			w.want("waiting", 10)
 			if shot := w.s.Snapshot().Pools[0].Slots[0]; shot.State != "backoff" {
 				t.Errorf("a slot is shown as %+v, want backoff", shot)
 			}
 			w.host.boots(nil)
-			time.Sleep(births.Limit*3/2 + 2*time.Second)
-			w.want("complete", 10)
+			w.after(births.Limit*3/2+2*time.Second, "complete", 10)
 		})
 	}
 }
@@ -115,8 +112,7 @@ func TestAPoolWhoseChildrenDiedOnceIsBackAtOnce(t *testing.T) {
 		}
 		w.runFor(50*time.Millisecond, 10)
 		same(t, w.host.living(), 10, "%d of 10 children are back after each has died at a job")
-		time.Sleep(time.Second)
-		w.want("complete", 10)
+		w.after(time.Second, "complete", 10)
 	})
 }
 
@@ -135,7 +131,6 @@ func TestChildrenThatStartWorkOn(t *testing.T) {
 			t.Errorf("the breaker is open with a child at work: %s", shot.Breaker)
 		}
 		w.redis.put(10)
-		time.Sleep(time.Second)
-		w.want("complete", 10)
+		w.after(time.Second, "complete", 10)
 	})
 }

@@ -31,8 +31,7 @@ func TestAnOpenBreakerStillSaysWhyWhenTheCodeIsChanged(t *testing.T) {
 			t.Errorf("the snapshot says %q", why)
 		}
 		sick.Store(false)
-		time.Sleep(10 * time.Minute)
-		w.want("complete", breaker.Fresh)
+		w.after(10*time.Minute, "complete", breaker.Fresh)
 		same(t, w.s.Snapshot().Pools[0].Breaker, "", "the snapshot says %q after all ended well")
 	})
 }
@@ -165,8 +164,7 @@ func TestGoodJobsOfAQuietPoolWaitForNobody(t *testing.T) {
 			mu.Lock()
 			put[fmt.Sprintf("j%d", 30+n)] = time.Now()
 			mu.Unlock()
-			w.redis.put(1)
-			time.Sleep(3 * time.Second)
+			w.putFor(3*time.Second, 1)
 		}
 		w.want("complete", 40)
 		if limit := slowness(30, 10*time.Millisecond); worst > limit {
@@ -203,9 +201,7 @@ func TestAnOpenBreakerBurnsNoQueue(t *testing.T) {
 		before := w.host.starts()
 		most.Store(0)
 		time.Sleep(10 * time.Second)
-		if n := w.host.starts() - before; n < 90 || n > 101 {
-			t.Errorf("%d jobs were begun in 10 s, want ten a second", n)
-		}
+		between(t, w.host.starts()-before, 90, 101, "%d jobs were begun in 10 s")
 		if most.Load() != 1 {
 			t.Errorf("%d at a time, want 1", most.Load())
 		}
@@ -214,8 +210,7 @@ func TestAnOpenBreakerBurnsNoQueue(t *testing.T) {
 			t.Errorf("the snapshot says %q, %d spared", shot.Breaker, shot.Counters.Spared)
 		}
 		sick.Store(false)
-		time.Sleep(6 * time.Minute)
-		w.want("complete", 500)
+		w.after(6*time.Minute, "complete", 500)
 	})
 }
 
@@ -265,8 +260,7 @@ func TestFreshChildrenThatDoNotStartBurnNoJob(t *testing.T) {
 		w.host.boot = func(*runner.Spec) error { return errBoot }
 		w.runFor(10*time.Second, 5)
 		w.host.boots(nil)
-		time.Sleep(2 * time.Minute)
-		w.want("complete", 5)
+		w.after(2*time.Minute, "complete", 5)
 		for i := range 5 {
 			if j := w.redis.job(fmt.Sprintf("j%d", i)); j.Remaining != 5 {
 				t.Errorf("%s has %d remaining, want 5", j.JID, j.Remaining)

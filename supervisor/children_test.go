@@ -87,8 +87,7 @@ func TestAChildOfOneJobIsNotReplacedBeforeIt(t *testing.T) {
 			t.Errorf("%d starts without a job, want one for each of 4 slots and one ahead of time", n)
 		}
 		w.redis.put(12)
-		time.Sleep(10 * time.Minute)
-		w.want("complete", 12)
+		w.after(10*time.Minute, "complete", 12)
 		same(t, w.host.starts(), 8+12, "%d starts after 12 jobs")
 	})
 }
@@ -100,8 +99,7 @@ func TestAnOldChildIsBetterThanNone(t *testing.T) {
 		w.runFor(time.Second, 0)
 		w.host.boots(func(*runner.Spec) error { return errBoot })
 		w.redis.put(200)
-		time.Sleep(20 * time.Second)
-		w.want("complete", 200)
+		w.after(20*time.Second, "complete", 200)
 	})
 }
 
@@ -118,8 +116,7 @@ func TestAReplacementIsReadyFirst(t *testing.T) {
 		if n := w.host.living(); n != 2 {
 			t.Errorf("%d children, want the old one and its replacement", n)
 		}
-		w.redis.put(1)
-		time.Sleep(50 * time.Millisecond)
+		w.putFor(50*time.Millisecond, 1)
 		w.want("complete", 1) // by the old one
 		time.Sleep(10 * time.Second)
 		same(t, w.host.living(), 1, "%d children after the change")
@@ -134,8 +131,7 @@ func TestIdleChildrenAreReplaced(t *testing.T) {
 		same(t, w.host.starts(), 2, "%d starts of 2 children that had nothing to do for an hour")
 		for round := 1; round <= 2; round++ { // each of them has work, and then an hour without
 			w.redis.put(20)
-			time.Sleep(time.Hour)
-			w.want("complete", 20*round)
+			w.after(time.Hour, "complete", 20*round)
 			same(t, w.host.starts(), 2+2*round, "%d starts after work and an idle hour")
 		}
 	})
@@ -148,11 +144,9 @@ func TestAPoolGrowsAndShrinks(t *testing.T) {
 		w.host.work = lasting(10 * time.Second)
 		w.runFor(time.Minute, 0)
 		same(t, w.host.living(), 1, "%d children when idle")
-		w.redis.put(100)
-		time.Sleep(time.Minute)
+		w.putFor(time.Minute, 100)
 		same(t, w.host.living(), 6, "%d children under load")
-		time.Sleep(10 * time.Minute)
-		w.want("complete", 100)
+		w.after(10*time.Minute, "complete", 100)
 		same(t, w.host.living(), 1, "%d children when idle again")
 	})
 }
@@ -166,8 +160,7 @@ func TestAPoolGrowsFromNothing(t *testing.T) {
 			t.Errorf("%d looks in an idle minute, want one a second", n)
 		}
 		w.redis.put(1)
-		time.Sleep(3 * time.Second)
-		w.want("complete", 1)
+		w.after(3*time.Second, "complete", 1)
 	})
 }
 
@@ -177,12 +170,10 @@ func TestScaleFinishesJobs(t *testing.T) {
 		w.host.work = lasting(10 * time.Second)
 		w.runFor(5*time.Second, 40)
 		must(t, w.s.Scale("p", 2))
-		time.Sleep(10 * time.Second)
-		w.want("complete", 8)
+		w.after(10*time.Second, "complete", 8)
 		same(t, w.host.living(), 2, "%d children")
 		must(t, w.s.Scale("p", 8))
-		time.Sleep(time.Minute)
-		w.want("complete", 40)
+		w.after(time.Minute, "complete", 40)
 		if err := w.s.Scale("nosuch", 1); err == nil {
 			t.Error("a pool that does not exist was scaled")
 		}
@@ -209,8 +200,7 @@ func TestARollReplacesOneSlotAtATime(t *testing.T) {
 			}
 		}
 		same(t, w.host.starts(), 20, "%d starts for 5 children and 3 rolls")
-		time.Sleep(time.Minute)
-		w.want("complete", 3000)
+		w.after(time.Minute, "complete", 3000)
 		for _, p := range w.s.Snapshot().Pools {
 			if p.Generation != 4 || p.Rolling || p.Counters.Interrupted+p.Counters.Crashed+p.Counters.Failed != 0 {
 				t.Errorf("after the rolls: %+v", p)
@@ -232,14 +222,8 @@ func TestABadGenerationLeavesTheOldOneAtWork(t *testing.T) {
 				return nil
 			}
 			w.runFor(2*time.Second, 2000)
-			next := w.cfg
-			next.Pools = []Pool{w.cfg.Pools[0]}
-			next.Pools[0].Child.Command = []string{"bad"}
-			if _, err := w.s.Reload(next); err != nil {
-				t.Fatal(err)
-			}
-			time.Sleep(2 * time.Minute)
-			w.want("complete", 2000)
+			w.change(func(p *Pool) { p.Child.Command = []string{"bad"} })
+			w.after(2*time.Minute, "complete", 2000)
 			if p := w.s.Snapshot().Pools[0]; p.Generation != 1 || p.Rolling {
 				t.Errorf("generation %d, rolling %v; want the first", p.Generation, p.Rolling)
 			}
@@ -252,9 +236,7 @@ func TestAPreloadedChildWorksOneJob(t *testing.T) {
 		w.cfg.Pools[0].Child.Mode = runner.Preload
 		w.runFor(10*time.Second, 50)
 		w.want("complete", 50)
-		if n := w.host.starts(); n < 50 || n > 53 {
-			t.Errorf("%d forks for 50 jobs", n)
-		}
+		between(t, w.host.starts(), 50, 53, "%d forks for 50 jobs")
 	})
 }
 
@@ -266,24 +248,16 @@ func TestReload(t *testing.T) {
 		w.cfg.Pools = append(w.cfg.Pools, other)
 		w.runFor(time.Second, 2)
 		before := w.host.starts()
-		next := w.cfg
-		next.Pools = []Pool{w.cfg.Pools[0]}
-		if _, err := w.s.Reload(next); err != nil { // one pool goes, the other did not change
-			t.Fatal(err)
-		}
+		w.change(func(*Pool) {}) // one pool goes, the other did not change
 		time.Sleep(time.Second)
 		if s := w.s.Snapshot(); len(s.Pools) != 1 || s.Pools[0].Name != "p" {
 			t.Errorf("pools are %+v", s.Pools)
 		}
-		if n := w.host.starts(); n != before {
-			t.Errorf("%d children were started by a reload that changed nothing", n-before)
-		}
-		next.Pools = nil
-		if _, err := w.s.Reload(next); err != nil { // its jobs are finished first
-			t.Fatal(err)
-		}
-		time.Sleep(10 * time.Second)
-		w.want("complete", 2)
+		same(t, w.host.starts()-before, 0, "%d children were started by a reload that changed nothing")
+		none := w.cfg
+		none.Pools = nil
+		must(t, errOf(w.s.Reload(none))) // its jobs are finished first
+		w.after(10*time.Second, "complete", 2)
 		same(t, w.host.living(), 0, "%d children of pools that are gone")
 	})
 }
@@ -312,8 +286,7 @@ func TestByeReplacesAChild(t *testing.T) {
 			c.to.Bye("I am tired")
 		}
 		w.host.mu.Unlock()
-		time.Sleep(20 * time.Second)
-		w.want("complete", 2)
+		w.after(20*time.Second, "complete", 2)
 		same(t, w.host.starts(), 2, "%d children")
 	})
 }
@@ -323,8 +296,7 @@ func TestAJobWhoseChildWasStartingWhenAllWasKilledGoesBack(t *testing.T) {
 		w.cfg.Pools[0].Child.Mode = runner.Once
 		w.host.slow = 700 * time.Millisecond
 		w.runFor(500*time.Millisecond, 1)
-		w.s.StopNow()
-		w.wait()
+		w.stopNow()
 		if j := w.redis.job("j0"); j.state != "waiting" || j.Interruptions != 1 || j.Remaining != 5 {
 			t.Errorf("the job is %s with %+v, want it back in its queue, uncounted", j.state, j.settlement)
 		}

@@ -130,9 +130,7 @@ func (w *comebackJob) reach(c comeback) {
 			time.Sleep(10 * time.Millisecond)
 		}
 	case ended: // behind a call that is out
-		w.redis.mu.Lock()
-		slow = time.Second
-		w.redis.mu.Unlock()
+		locked(&w.redis.mu, func() { slow = time.Second })
 		w.s.Resume()
 		synctest.Wait()
 		close(w.finish)
@@ -286,14 +284,11 @@ func TestACheckpointIsOfWhatWasPut(t *testing.T) {
 // What nobody can work says nothing about what was put in its place while its child was started.
 func TestDataThatCannotBeWorkedIsThatOfItsOwnPut(t *testing.T) {
 	for _, lost := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
-			w := newFakeWorld(t)
+		runFaked(t, fmt.Sprint(lost), func(t *testing.T, w *fakeWorld) {
 			w.cfg.Pools[0].Child.Mode = runner.Once
 			w.host.slow = time.Second
 			w.redis.put(1)
-			w.redis.mu.Lock()
-			w.redis.jobs["j0"].Data = []byte("no JSON")
-			w.redis.mu.Unlock()
+			locked(&w.redis.mu, func() { w.redis.jobs["j0"].Data = []byte("no JSON") })
 			w.runFor(100*time.Millisecond, 0)
 			w.redis.again("j0", "q", `{"v":2}`)
 			if lost {

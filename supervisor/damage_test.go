@@ -34,9 +34,7 @@ func (w *world) acking(name string, queues ...string) Pool {
 func (w *world) putOne(put queue.Put) {
 	w.t.Helper()
 	put.Klass = "K"
-	if _, err := w.client.Put(w.t.Context(), put); err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, errOf(w.client.Put(w.t.Context(), put)))
 }
 
 // state is that of a job; what cannot be read has none.
@@ -201,9 +199,7 @@ func TestADamagedQueueConcernsNoOther(t *testing.T) {
 	until(t, "more looks", func() bool { return s.look.Answered() > looks+300*time.Millisecond })
 	shown := fmt.Sprint(s.Snapshot().Pools)
 	for _, name := range damaged {
-		if n := named(name); n != 1 {
-			t.Errorf("%s is named %d times", name, n)
-		}
+		same(t, named(name), 1, "%s is named %d times", name)
 		if !strings.Contains(shown, name+": ql:q:"+name+"-") {
 			t.Errorf("status does not show %s", name)
 		}

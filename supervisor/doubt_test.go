@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
-	"testing/synctest"
 	"time"
 )
 
@@ -24,17 +23,14 @@ func losing(seed uint64, share float64, calls ...string) func(string) fault {
 
 func TestLostRepliesLoseAndDoubleNothing(t *testing.T) {
 	for _, seed := range seeds(t, 5) {
-		synctest.Test(t, func(t *testing.T) {
-			w := newFakeWorld(t)
+		runFaked(t, fmt.Sprint(seed), func(t *testing.T, w *fakeWorld) {
 			w.cfg.Pools[0].Children = 10
 			w.redis.faults(losing(seed, 0.05, "exchange", "renew", "held", "resolve"))
 			w.runFor(10*time.Minute, 2000)
 			w.want("complete", 2000)
 			for i := range 2000 {
 				jid := fmt.Sprintf("j%d", i)
-				if n := w.host.begun(jid); n != 1 {
-					t.Errorf("seed %d: %s was begun %d times", seed, jid, n)
-				}
+				same(t, w.host.begun(jid), 1, "seed %d: %s was begun %d times", seed, jid)
 			}
 		})
 	}
@@ -61,8 +57,7 @@ func TestDoubtfulCallsThatDidNotRunAreSentAgain(t *testing.T) {
 func TestAnAuditFindsWhatNobodyKnowsOf(t *testing.T) {
 	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.runFor(time.Second, 0)
-		w.redis.put(1)
-		time.Sleep(time.Second)
+		w.putFor(time.Second, 1)
 		w.redis.put(1)
 		w.s.Quiet()
 		// As a take leaves it whose reply was lost without anybody noticing.

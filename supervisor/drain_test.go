@@ -44,8 +44,7 @@ func TestADrainIsToldAtOnce(t *testing.T) {
 			if got := w.host.told(); !slices.Equal(got, tt.want) {
 				t.Errorf("children were told %q, want %q", got, tt.want)
 			}
-			w.s.StopNow()
-			w.wait()
+			w.stopNow()
 		})
 	}
 }
@@ -62,8 +61,7 @@ func TestADrainIsToldToAChildThatIsBeingStarted(t *testing.T) {
 		if got := w.host.told(); len(got) != 1 || !strings.HasPrefix(got[0], "j0 9") && !strings.HasPrefix(got[0], "j0 8") {
 			t.Errorf("the child was told %q, want what is left of 10 s", got)
 		}
-		w.s.StopNow()
-		w.wait()
+		w.stopNow()
 	})
 }
 
@@ -80,8 +78,7 @@ func TestARollIsToldWhenTheReplacementWaits(t *testing.T) {
 		if got := w.host.told(); !slices.Equal(got, []string{"j0 0s"}) && !slices.Equal(got, []string{"j1 0s"}) {
 			t.Errorf("while the first slot turns over children were told %q, want one of them, once", got)
 		}
-		w.s.StopNow()
-		w.wait()
+		w.stopNow()
 	})
 }
 

@@ -16,8 +16,7 @@ func TestTheWaitOfAJobIsTold(t *testing.T) {
 		w.cfg.Pools[0].Children = 1
 		w.host.work = lasting(10 * time.Second)
 		w.runFor(time.Second, 0)
-		w.redis.put(2)
-		time.Sleep(30 * time.Second)
+		w.putFor(30*time.Second, 2)
 		began := told.of(AttemptStarted)
 		if len(began) != 2 {
 			t.Fatalf("%d attempts began", len(began))
@@ -38,8 +37,7 @@ func TestAnAttemptThatIsKeptReadyHasNotBegun(t *testing.T) {
 		w.cfg.Pools[0].Children, w.cfg.Pools[0].Prefetch = 1, 2
 		w.host.work = lasting(10 * time.Second)
 		w.runFor(time.Second, 0)
-		w.redis.put(3)
-		time.Sleep(5 * time.Second)
+		w.putFor(5*time.Second, 3)
 		w.want("running", 3) // two of them are kept ready
 		for i := range 3 {
 			if began, ended := len(told.of(AttemptStarted)), len(told.of(AttemptEnded)); began != i+1 || ended != i {
@@ -68,8 +66,7 @@ func TestTheWaitOfAJobIsToldOnce(t *testing.T) {
 			}
 			return said(protocol.Ack)
 		}
-		w.redis.put(1)
-		time.Sleep(time.Second)
+		w.putFor(time.Second, 1)
 		w.runFor(30*time.Second, 0)
 		w.want("complete", 1)
 		began := told.of(AttemptStarted)
@@ -85,8 +82,7 @@ func TestRenewalsAndOutagesAreTold(t *testing.T) {
 		told := hear(w)
 		w.host.work = lasting(100 * time.Second)
 		w.run()
-		w.redis.put(2)
-		time.Sleep(50 * time.Second)
+		w.putFor(50*time.Second, 2)
 		for _, e := range told.of(Renewed) {
 			if e.Locks != 2 || e.Margin < 30*time.Second || e.Margin > 40*time.Second || e.Reason != "" {
 				t.Errorf("a renewal of two locks of a minute says %+v", e)
@@ -129,8 +125,7 @@ func TestALostLockIsTold(t *testing.T) {
 		told := hear(w)
 		w.host.work = lasting(time.Minute)
 		w.run()
-		w.redis.put(1)
-		time.Sleep(time.Second)
+		w.putFor(time.Second, 1)
 		w.redis.steal("j0", "another")
 		time.Sleep(25 * time.Second)
 		began := told.one(t, AttemptStarted) // in any slot
@@ -158,12 +153,7 @@ func TestScalingAndExitsAreTold(t *testing.T) {
 			t.Errorf("it grew and shrank by %v", by)
 		}
 		must(t, w.s.Scale("p", 3))
-		next := w.cfg
-		next.Pools = []Pool{w.cfg.Pools[0]}
-		next.Pools[0].MaxChildren = 2
-		if _, err := w.s.Reload(next); err != nil {
-			t.Fatal(err)
-		}
+		w.change(func(p *Pool) { p.MaxChildren = 2 })
 		time.Sleep(time.Second)
 		last := map[string]Event{}
 		for _, e := range told.of(Scaled) {
@@ -216,8 +206,7 @@ func TestWhyChildrenLeave(t *testing.T) {
 			told := hear(w)
 			c.set(w)
 			w.run()
-			w.redis.put(10)
-			time.Sleep(30 * time.Second)
+			w.putFor(30*time.Second, 10)
 			found := told.of(ChildExited)
 			if len(found) == 0 {
 				t.Fatal("none left")
@@ -256,9 +245,7 @@ func TestTheBreakerIsTold(t *testing.T) {
 		if p.Breaker == "" || p.BreakerFor < 1 || p.BreakerFor > 4 || p.NextProbe > 0.1 {
 			t.Errorf("the snapshot says %q for %v, next in %v", p.Breaker, p.BreakerFor, p.NextProbe)
 		}
-		w.mu.Lock()
-		bad = false
-		w.mu.Unlock()
+		locked(&w.mu, func() { bad = false })
 		time.Sleep(5 * time.Second)
 		told.one(t, BreakerClosed)
 		if p := w.s.Snapshot().Pools[0]; p.Breaker != "" || p.BreakerFor != 0 {

@@ -287,9 +287,7 @@ func (f *fakeRedis) Now() float64 { return float64(time.Now().UnixNano()) / 1e9 
 
 func (f *fakeRedis) Notices(ctx context.Context, workers ...string) <-chan queue.Notice {
 	l := make(chan queue.Notice, 100)
-	f.mu.Lock()
-	f.listener = append(f.listener, l)
-	f.mu.Unlock()
+	locked(&f.mu, func() { f.listener = append(f.listener, l) })
 	context.AfterFunc(ctx, func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
@@ -781,9 +779,7 @@ func (c *fakeChild) Memory() int64 {
 }
 
 func (c *fakeChild) end(cause runner.Cause) {
-	c.mu.Lock()
-	c.closed = true
-	c.mu.Unlock()
+	locked(&c.mu, func() { c.closed = true })
 	select {
 	case c.gone <- cause:
 	default:
@@ -809,9 +805,7 @@ func (c *fakeChild) Batches() bool { return c.host.batches }
 
 // GiveBatch gives the child several jobs, which it works one after the other.
 func (c *fakeChild) GiveBatch(jobs []*protocol.Job, limits []runner.RunLimits) ([]pool.Run, error) {
-	c.host.mu.Lock()
-	c.host.messages = append(c.host.messages, len(jobs))
-	c.host.mu.Unlock()
+	locked(&c.host.mu, func() { c.host.messages = append(c.host.messages, len(jobs)) })
 	runs := make([]pool.Run, len(jobs))
 	for i, job := range jobs {
 		if !json.Valid(job.Data) {
@@ -1037,9 +1031,7 @@ func (c *fakeChild) work(r *fakeRun) bool {
 	case runner.Died, runner.Exited, runner.CouldNotStart, runner.LeftEarly, runner.BrokeProtocol:
 		lives = false
 	}
-	h.mu.Lock()
-	delete(h.working, r.job.JID)
-	h.mu.Unlock()
+	locked(&h.mu, func() { delete(h.working, r.job.JID) })
 	c.over(r)
 	timed := *e // tests return one for many
 	timed.Wall = time.Since(began)
@@ -1055,9 +1047,7 @@ var stoppedKinds = map[runner.Cause]runner.EndingKind{
 
 // die ends what the child still had, and tells of its end.
 func (c *fakeChild) die(exit runner.Exit, at *fakeRun) {
-	c.mu.Lock()
-	c.closed = true
-	c.mu.Unlock()
+	locked(&c.mu, func() { c.closed = true })
 	for {
 		select {
 		case r := <-c.jobs:
@@ -1106,12 +1096,30 @@ type fakeWorld struct {
 	mu      sync.Mutex
 }
 
-// same fails the test unless got is want; format says what was got.
-func same[T comparable](t testing.TB, got, want T, format string) {
+// same fails the test unless got is want; format says what was got, after args.
+func same[T comparable](t testing.TB, got, want T, format string, args ...any) {
 	t.Helper()
 	if got != want {
-		t.Errorf(format+"; want %v", got, want)
+		t.Errorf(format+"; want %v", append(args, got, want)...)
 	}
+}
+
+// between is same for a range, its ends included.
+func between[T cmp.Ordered](t testing.TB, got, least, most T, format string) {
+	t.Helper()
+	if got < least || got > most {
+		t.Errorf(format+"; want %v to %v", got, least, most)
+	}
+}
+
+// errOf is the error of a call whose result does not matter.
+func errOf[T any](_ T, err error) error { return err }
+
+// locked does what takes mu.
+func locked(mu *sync.Mutex, do func()) {
+	mu.Lock()
+	defer mu.Unlock()
+	do()
 }
 
 // bubble plays a test on a clock of its own, beside others.
@@ -1178,9 +1186,12 @@ func verbose(t *testing.T) io.Writer {
 }
 
 // run starts the supervisor.
-func (w *fakeWorld) run() {
+func (w *fakeWorld) run() { w.runOn(w.redis) }
+
+// runOn starts the supervisor on another Redis than the world's.
+func (w *fakeWorld) runOn(r redis) {
 	w.cfg.Logger = strictly(w.t, w.cfg.Logger)
-	w.s = build(w.cfg, w.redis, w.host)
+	w.s = build(w.cfg, r, w.host)
 	var ctx context.Context
 	ctx, w.stop = context.WithCancel(context.Background())
 	w.running = true
@@ -1196,10 +1207,32 @@ func (w *fakeWorld) runFor(d time.Duration, jobs int) {
 	time.Sleep(d)
 }
 
+// putFor puts so many jobs and returns after a while.
+func (w *fakeWorld) putFor(d time.Duration, jobs int) {
+	w.redis.put(jobs)
+	time.Sleep(d)
+}
+
+// change reloads with the first pool alone, changed.
+func (w *fakeWorld) change(how func(p *Pool)) {
+	w.t.Helper()
+	next := w.cfg
+	next.Pools = []Pool{w.cfg.Pools[0]}
+	how(&next.Pools[0])
+	must(w.t, errOf(w.s.Reload(next)))
+}
+
 // end stops the supervisor and waits for its end.
 func (w *fakeWorld) end() {
 	w.t.Helper()
 	w.stop()
+	w.wait()
+}
+
+// stopNow has the supervisor leave its jobs, and waits for its end.
+func (w *fakeWorld) stopNow() {
+	w.t.Helper()
+	w.s.StopNow()
 	w.wait()
 }
 
@@ -1223,6 +1256,13 @@ func (w *fakeWorld) want(state string, n int) {
 	if states := w.redis.states(); states[state] != n {
 		w.t.Errorf("jobs are %v, want %d %s", states, n, state)
 	}
+}
+
+// after is want after a while.
+func (w *fakeWorld) after(d time.Duration, state string, n int) {
+	w.t.Helper()
+	time.Sleep(d)
+	w.want(state, n)
 }
 
 var errBoot = errors.New("it cannot be")

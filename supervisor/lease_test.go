@@ -27,11 +27,8 @@ func TestLocksAreRenewedAtAThird(t *testing.T) {
 	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.host.work = lasting(5 * time.Minute)
 		w.runFor(4*time.Minute, 2)
-		if n := w.redis.calls("renew"); n < 11 || n > 13 {
-			t.Errorf("%d renewals of two locks of 60 s in 4 minutes, want 12", n)
-		}
-		time.Sleep(2 * time.Minute)
-		w.want("complete", 2)
+		between(t, w.redis.calls("renew"), 11, 13, "%d renewals of two locks of 60 s in 4 minutes")
+		w.after(2*time.Minute, "complete", 2)
 	})
 }
 
@@ -64,9 +61,7 @@ func TestANoticeMakesTheLossKnownAtOnce(t *testing.T) {
 		w.runFor(time.Second, 1)
 		worker := w.redis.job("j0").worker
 		w.redis.steal("j0", "other")
-		w.redis.mu.Lock()
-		w.redis.tell(lockLost("j0", worker))
-		w.redis.mu.Unlock()
+		locked(&w.redis.mu, func() { w.redis.tell(lockLost("j0", worker)) })
 		time.Sleep(100 * time.Millisecond)
 		same(t, w.s.Snapshot().Pools[0].Counters.Lost, 1, "%d locks lost")
 	})
@@ -80,8 +75,7 @@ func TestAWrongNoticeStopsNobody(t *testing.T) {
 		w.redis.mu.Lock()
 		w.redis.tell(queue.Notice{Kind: queue.NoticeCanceled, JID: "j0", Worker: worker})
 		w.redis.mu.Unlock()
-		time.Sleep(2 * time.Minute)
-		w.want("complete", 1)
+		w.after(2*time.Minute, "complete", 1)
 	})
 }
 
@@ -105,15 +99,10 @@ func TestTheChildIsDeadBeforeTheLockEnds(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 		}
 		died := time.Now()
-		if left := expires.Sub(died); left < 5*time.Second || left > 7*time.Second {
-			t.Errorf("the child died %v before its lock ended, want a tenth of the lock", left)
-		}
-		if grace := died.Sub(<-asked); grace < 4*time.Second || grace > 6*time.Second {
-			t.Errorf("it had %v to stop, want kill_grace", grace)
-		}
+		between(t, expires.Sub(died), 5*time.Second, 7*time.Second, "the child died %v before its lock ended")
+		between(t, died.Sub(<-asked), 4*time.Second, 6*time.Second, "it had %v to stop")
 		w.redis.faults(nil)
-		time.Sleep(time.Minute)
-		w.want("complete", 1)
+		w.after(time.Minute, "complete", 1)
 		if j := w.redis.job("j0"); j.Crashes != 0 || j.Remaining != 5 {
 			t.Errorf("the job paid for the outage: %+v", j)
 		}
@@ -152,12 +141,9 @@ func TestVerdictsOutliveAnOutage(t *testing.T) {
 		w.redis.faults(func(string) fault { return fault{away: errAway} })
 		time.Sleep(30 * time.Second) // both jobs end meanwhile
 		w.redis.faults(nil)
-		time.Sleep(10 * time.Second)
-		w.want("complete", 2)
+		w.after(10*time.Second, "complete", 2)
 		for _, jid := range []string{"j0", "j1"} {
-			if n := w.host.begun(jid); n != 1 {
-				t.Errorf("%s was begun %d times", jid, n)
-			}
+			same(t, w.host.begun(jid), 1, "%s was begun %d times", jid)
 		}
 	})
 }
@@ -168,8 +154,7 @@ func TestRenewalsGoBeforeTakesAfterAnOutage(t *testing.T) {
 		w.host.work = lasting(time.Hour)
 		w.runFor(5*time.Second, 2)
 		w.redis.faults(func(string) fault { return fault{away: errAway} })
-		w.redis.put(5)
-		time.Sleep(20 * time.Second)
+		w.putFor(20*time.Second, 5)
 		var calls []string
 		w.redis.faults(func(call string) fault {
 			calls = append(calls, call)
@@ -230,8 +215,7 @@ func TestARenewalThatWasOutInAGapIsAskedAgain(t *testing.T) {
 		w.mu.Lock()
 		w.skip = 5 * time.Minute // suspended, and the call times out just after
 		w.mu.Unlock()
-		time.Sleep(2 * time.Minute)
-		w.want("complete", 1)
+		w.after(2*time.Minute, "complete", 1)
 		same(t, w.host.begun("j0"), 1, "begun %d times")
 	})
 }
@@ -241,15 +225,12 @@ func TestAnAttemptAtWorkIsNotAdopted(t *testing.T) {
 		w.host.work = lasting(4 * time.Minute)
 		w.runFor(time.Second, 1)
 		// Its lock ends for Redis while we think that it was renewed.
-		w.redis.mu.Lock()
-		w.redis.jobs["j0"].Expires = w.redis.Now()
-		w.redis.mu.Unlock()
+		locked(&w.redis.mu, func() { w.redis.jobs["j0"].Expires = w.redis.Now() })
 		time.Sleep(5 * time.Second)
 		if c := w.s.Snapshot().Pools[0].Counters; c.Adopted != 0 || c.RunAnew != 1 {
 			t.Errorf("%d attempts adopted and %d run anew, want 0 and 1", c.Adopted, c.RunAnew)
 		}
-		time.Sleep(5 * time.Minute)
-		w.want("complete", 1)
+		w.after(5*time.Minute, "complete", 1)
 		same(t, w.host.begun("j0"), 2, "begun %d times")
 	})
 }
@@ -265,9 +246,7 @@ func TestCheckpointsAreStoredOnceASecond(t *testing.T) {
 			c.to.Checkpoint(job, []byte(`{"at":1}`))
 			time.Sleep(300 * time.Millisecond)
 		}
-		if n := w.redis.calls("renew") - before; n < 2 || n > 4 {
-			t.Errorf("%d renewals for checkpoints in 3 s", n)
-		}
+		between(t, w.redis.calls("renew")-before, 2, 4, "%d renewals for checkpoints in 3 s")
 		same(t, string(w.redis.job("j0").Checkpoint), `{"at":1}`, "checkpoint is %q")
 	})
 }

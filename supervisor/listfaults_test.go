@@ -140,9 +140,7 @@ func TestListWhileRedisTakesNoWrites(t *testing.T) {
 				return slices.Contains(begun, "next/1") && slices.Contains(begun, "again/3")
 			})
 			for _, id := range []string{"good", "bad", "next"} {
-				if n := strings.Count(strings.Join(w.beginnings(), " "), id+"/"); n != 1 {
-					t.Errorf("%s began %d times", id, n)
-				}
+				same(t, strings.Count(strings.Join(w.beginnings(), " "), id+"/"), 1, "%s began %d times", id)
 			}
 		})
 	}

@@ -66,8 +66,7 @@ func restless(t *testing.T, mode runner.Mode, exclusive bool, seed uint64) (crow
 				w.host.boots(nil)
 			}
 			must(t, err)
-			w.redis.put(r.IntN(12))
-			time.Sleep(time.Duration(r.IntN(3000)) * time.Millisecond)
+			w.putFor(time.Duration(r.IntN(3000))*time.Millisecond, r.IntN(12))
 		}
 		time.Sleep(5 * time.Minute)
 		if states := w.redis.states(); states["waiting"]+states["running"] > 0 {
@@ -94,9 +93,7 @@ func restless(t *testing.T, mode runner.Mode, exclusive bool, seed uint64) (crow
 func TestOneChildAtAPlace(t *testing.T) {
 	for _, mode := range []runner.Mode{runner.Once, runner.Reuse, runner.Preload} {
 		for _, seed := range seeds(t, 3) {
-			if n := restless(t, mode, true, seed); n != 0 {
-				t.Errorf("%v, seed %d: %d children were started where another was", mode, seed, n)
-			}
+			same(t, restless(t, mode, true, seed), 0, "%v, seed %d: %d children were started where another was", mode, seed)
 			if n := restless(t, mode, false, seed); n == 0 && mode != runner.Once {
 				t.Errorf("seed %d: the test sees no two children at one place, where there are some", seed)
 			}
@@ -136,12 +133,7 @@ func TestGoingBackWithoutOldChildren(t *testing.T) {
 			}
 			return nil
 		})
-		next := w.cfg
-		next.Pools = []Pool{w.cfg.Pools[0]}
-		next.Pools[0].Child.Command = []string{"bad"}
-		if _, err := w.s.Reload(next); err != nil {
-			t.Fatal(err)
-		}
+		w.change(func(p *Pool) { p.Child.Command = []string{"bad"} })
 		time.Sleep(time.Second / 2)
 		if s := w.s.Snapshot().Pools[0]; s.Roll == nil || !s.Roll.BackStarts || !s.Exclusive {
 			t.Errorf("in the middle of the roll the pool is %+v", s)

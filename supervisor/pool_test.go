@@ -37,8 +37,7 @@ func TestJobsPutByOthersAreFoundByThePoll(t *testing.T) {
 		w.redis.listener = nil // nobody is woken
 		w.redis.mu.Unlock()
 		w.redis.put(1)
-		time.Sleep(1200 * time.Millisecond)
-		w.want("complete", 1)
+		w.after(1200*time.Millisecond, "complete", 1)
 	})
 }
 
@@ -56,8 +55,7 @@ func TestPutsThatNobodyHeardOfAreLookedFor(t *testing.T) {
 		w.redis.listener = listener
 		w.redis.tell(queue.Notice{Kind: queue.NoticeMissed})
 		w.redis.mu.Unlock()
-		time.Sleep(time.Second)
-		w.want("complete", 1)
+		w.after(time.Second, "complete", 1)
 	})
 }
 
@@ -114,9 +112,7 @@ func TestStopInterruptsAtTheDrainTimeout(t *testing.T) {
 		w.runFor(time.Second, 2)
 		began := time.Now()
 		w.end()
-		if took := time.Since(began); took < 10*time.Second || took > 11*time.Second {
-			t.Errorf("it took %v to stop", took)
-		}
+		between(t, time.Since(began), 10*time.Second, 11*time.Second, "it took %v to stop")
 		w.want("waiting", 2)
 		for _, jid := range []string{"j0", "j1"} {
 			if j := w.redis.job(jid); j.Remaining != 5 || j.Interruptions != 1 || j.Crashes != 0 || !j.settlement.Front {
@@ -136,8 +132,7 @@ func TestStopNowDoesNotWait(t *testing.T) {
 		began := time.Now()
 		w.s.Stop()
 		time.Sleep(time.Second)
-		w.s.StopNow()
-		w.wait()
+		w.stopNow()
 		if took := time.Since(began); took > 2*time.Second {
 			t.Errorf("it took %v to stop", took)
 		}
@@ -154,8 +149,7 @@ func TestStopNowLeavesWithoutRedis(t *testing.T) {
 		w.runFor(time.Second, 2)
 		w.redis.faults(func(string) fault { return fault{away: errAway} })
 		began := time.Now()
-		w.s.StopNow()
-		w.wait()
+		w.stopNow()
 		if took := time.Since(began); took > time.Second {
 			t.Errorf("it took %v to stop", took)
 		}
@@ -168,11 +162,9 @@ func TestQuietPoolsTakeNothing(t *testing.T) {
 		w.runFor(time.Second, 0)
 		w.s.Quiet()
 		w.redis.put(3)
-		time.Sleep(time.Minute)
-		w.want("waiting", 3)
+		w.after(time.Minute, "waiting", 3)
 		w.s.Resume()
-		time.Sleep(time.Second)
-		w.want("complete", 3)
+		w.after(time.Second, "complete", 3)
 	})
 }
 
@@ -184,8 +176,7 @@ func TestPoolsThatAbstainTakeNothing(t *testing.T) {
 		w.s.Abstain("rules")
 		time.Sleep(time.Second)
 		w.redis.put(3)
-		time.Sleep(time.Minute)
-		w.want("waiting", 3)
+		w.after(time.Minute, "waiting", 3)
 		if shot := w.s.Snapshot(); w.s.Ready() || shot.Ready || shot.Abstains != "rules" || shot.Quiet || shot.Pools[0].Abstains != "rules" || shot.Pools[0].Ready != 3 {
 			t.Errorf("ready: %t; the snapshot is %+v", w.s.Ready(), shot)
 		}
@@ -193,11 +184,9 @@ func TestPoolsThatAbstainTakeNothing(t *testing.T) {
 			t.Error("no child was started meanwhile")
 		}
 		w.s.Resume()
-		time.Sleep(time.Minute)
-		w.want("waiting", 3)
+		w.after(time.Minute, "waiting", 3)
 		w.s.Abstain("")
-		time.Sleep(time.Second)
-		w.want("complete", 3)
+		w.after(time.Second, "complete", 3)
 		if shot := w.s.Snapshot(); !shot.Ready || shot.Abstains != "" || shot.Pools[0].Abstains != "" {
 			t.Errorf("the snapshot is %+v", shot)
 		}
@@ -214,8 +203,7 @@ func TestAPoolTakesNothingWhereItLacksAWord(t *testing.T) {
 		time.Sleep(time.Minute)
 		takes := w.redis.calls("exchange")
 		w.redis.put(3)
-		time.Sleep(time.Minute)
-		w.want("waiting", 3)
+		w.after(time.Minute, "waiting", 3)
 		if n := w.redis.calls("exchange") - takes; n > 1 { // the one that hears of a put
 			t.Errorf("%d calls took nothing", n)
 		}
@@ -234,8 +222,7 @@ func TestAPoolTakesNothingWhereItLacksAWord(t *testing.T) {
 		}
 		w.redis.faults(nil)
 		w.redis.needs("")
-		time.Sleep(time.Minute)
-		w.want("complete", 3)
+		w.after(time.Minute, "complete", 3)
 		if !w.s.Ready() {
 			t.Error("it is not ready when the word is gone")
 		}
@@ -267,9 +254,7 @@ func TestPrefetchedJobsOfADeadChildGoToAnother(t *testing.T) {
 		w.runFor(5*time.Second, 10)
 		w.want("complete", 10)
 		for jid, want := range map[string]int{"j0": 2, "j1": 1, "j2": 1, "j3": 1, "j4": 1} {
-			if got := w.host.begun(jid); got != want {
-				t.Errorf("%s was begun %d times, want %d", jid, got, want)
-			}
+			same(t, w.host.begun(jid), want, "%s was begun %d times", jid)
 		}
 		if others := slices.DeleteFunc(begun, func(jid string) bool { return jid == "j0" }); !slices.IsSorted(others) || len(others) != 9 {
 			t.Errorf("the others were begun as %v", others)
@@ -323,8 +308,7 @@ func TestStopNowDoesNotWaitForRedis(t *testing.T) {
 			})
 			time.Sleep(time.Minute)
 			began := time.Now()
-			w.s.StopNow()
-			w.wait()
+			w.stopNow()
 			if took := time.Since(began); took > time.Second {
 				t.Errorf("it took %v to leave", took)
 			}
@@ -340,8 +324,7 @@ func TestWhatCannotBeSettledIsTriedAgain(t *testing.T) {
 		w.redis.refuse("j0", "settle")
 		w.runFor(10*time.Minute, 0)
 		w.redis.put(50) // which go on beside it
-		time.Sleep(time.Minute)
-		w.want("complete", 50)
+		w.after(time.Minute, "complete", 50)
 		same(t, w.host.begun("j0"), 1, "it was begun %d times")
 		if n := w.redis.calls("exchange"); n > 200 {
 			t.Errorf("%d calls, most of them to settle one job", n)
@@ -366,8 +349,7 @@ func TestWhatCannotBeSettledNowIsSettledLater(t *testing.T) {
 			t.Errorf("%d calls in a minute to settle one job", n)
 		}
 		w.redis.refuse("j0")
-		time.Sleep(5 * time.Second)
-		w.want("complete", 1)
+		w.after(5*time.Second, "complete", 1)
 		same(t, w.host.begun("j0"), 1, "it was begun %d times")
 	})
 }
@@ -400,8 +382,7 @@ func TestLocksThatCannotBeRenewedAreGivenUp(t *testing.T) {
 		w.redis.refuse("j0", "settle", "renew")
 		w.runFor(5*time.Minute, 0)
 		w.redis.put(50)
-		time.Sleep(time.Second)
-		w.want("complete", 50)
+		w.after(time.Second, "complete", 50)
 	})
 }
 

@@ -128,16 +128,10 @@ func (w *world) states(n int) map[string]int {
 // await waits until n jobs are in a state.
 func (w *world) await(n int, state string) {
 	w.t.Helper()
-	deadline := time.Now().Add(time.Minute)
-	for {
-		states := w.states(n)
-		if states[state] == n {
-			return
+	for end := time.Now().Add(time.Minute); w.states(n)[state] < n; time.Sleep(10 * time.Millisecond) { // Redis tells nobody what became of a job
+		if time.Now().After(end) {
+			w.t.Fatalf("jobs are %v, want %d %s", w.states(n), n, state)
 		}
-		if time.Now().After(deadline) {
-			w.t.Fatalf("jobs are %v, want %d %s", states, n, state)
-		}
-		time.Sleep(10 * time.Millisecond) // Redis tells nobody what became of a job
 	}
 }
 
@@ -166,9 +160,7 @@ func TestDependenciesAcrossPoolsWaitForNoPoll(t *testing.T) {
 		}
 	}
 	began := time.Now()
-	if _, err := w.client.PutAll(t.Context(), puts); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errOf(w.client.PutAll(t.Context(), puts)))
 	w.await(links, "complete")
 	t.Logf("%d links took %v", links, time.Since(began))
 }
@@ -189,9 +181,7 @@ func TestJobsThatWaitForAThrottleLeaveTheOthersTheirTurn(t *testing.T) {
 	for i := range others {
 		puts = append(puts, queue.Put{Queue: "q", JID: fmt.Sprintf("j%d", i), Klass: "K"})
 	}
-	if _, err := w.client.PutAll(t.Context(), puts); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errOf(w.client.PutAll(t.Context(), puts)))
 	w.await(others, "complete")
 	waiting, err := w.client.Queue(t.Context(), "q")
 	if err != nil || waiting.Running != 1 || waiting.Throttled != 399 {
@@ -213,22 +203,13 @@ func TestManyDependentsAreFreedWithoutAPoll(t *testing.T) {
 		puts = append(puts, queue.Put{Queue: "r", Klass: "K", Depends: []string{"j0"}})
 	}
 	puts = append(puts, queue.Put{Queue: "q", JID: "j0", Klass: "K"}) // now all wait for it
-	if _, err := w.client.PutAll(t.Context(), puts); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errOf(w.client.PutAll(t.Context(), puts)))
 	w.await(1, "complete")
-	deadline := time.Now().Add(time.Minute)
-	for {
+	until(t, "all that waited for it wait no more", func() bool {
 		counts, err := w.client.Queue(t.Context(), "r")
 		must(t, err)
-		if counts.Depends == 0 && counts.Waiting == 2000 {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("of those who waited for a job that is complete: %+v", counts)
-		}
-		time.Sleep(10 * time.Millisecond) // Redis tells nobody who waits for what
-	}
+		return counts.Depends == 0 && counts.Waiting == 2000
+	})
 }
 
 func TestFreshChildrenWorkAQueue(t *testing.T) {
@@ -267,9 +248,7 @@ func TestAJobWithABrokenKeyIsWorkedOnce(t *testing.T) {
 	if n := w.begun(); n != 1 {
 		t.Errorf("it was begun %d times:\n%s", n, log.String())
 	}
-	if _, err := w.client.Put(ctx, queue.Put{Queue: "q", JID: "j1", Klass: "K", Data: []byte("{}")}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errOf(w.client.Put(ctx, queue.Put{Queue: "q", JID: "j1", Klass: "K", Data: []byte("{}")})))
 	until(t, "another job is done", func() bool { return redis.HGet(ctx, "ql:j:j1", "state").Val() == "complete" })
 	must(t, redis.Rename(ctx, "aside", key).Err())
 	until(t, "the job fails", func() bool { return w.states(1)["failed"] == 1 })
@@ -315,9 +294,7 @@ func TestAGlobMatchesNamesThatAreNotUTF8(t *testing.T) {
 	pool := w.pool(runner.Reuse, "loop.py", 1)
 	pool.Queues = []string{"mail-*"}
 	put := func(jid string) {
-		if _, err := w.client.Put(t.Context(), queue.Put{Queue: "mail-\xff/eu", JID: jid, Klass: "K"}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(w.client.Put(t.Context(), queue.Put{Queue: "mail-\xff/eu", JID: jid, Klass: "K"})))
 	}
 	put("j0")
 	w.run(Config{Pools: []Pool{pool}})

@@ -16,9 +16,7 @@ func (w *world) putBad(n int) {
 	w.t.Helper()
 	for i := range n {
 		put := queue.Put{Queue: "q", JID: fmt.Sprintf("bad%d", i), Klass: "bad", Data: []byte(`"bad"`), Priority: new(float64(10))}
-		if _, err := w.client.Put(w.t.Context(), put); err != nil {
-			w.t.Fatal(err)
-		}
+		must(w.t, errOf(w.client.Put(w.t.Context(), put)))
 	}
 }
 
@@ -42,11 +40,11 @@ func TestAMissingProgramInFrontOfGoodJobs(t *testing.T) {
 	w.await(20, "complete")
 	for i := range 6 {
 		job := w.bad(i)
-		// Redis tells nobody what became of a job, and while it is tried once more an attempt less remains.
-		for deadline := time.Now().Add(time.Minute); (job.Kept.Unstarted.Count == 0 || job.State == "running") && time.Now().Before(deadline); job = w.bad(i) {
-			time.Sleep(10 * time.Millisecond)
-		}
-		if job.State == "failed" || job.Remaining < 4 || job.Kept.Unstarted.Count == 0 || job.Kept.Crashes != 0 {
+		until(t, "its first attempt ends", func() bool { // while it is tried once more an attempt less remains
+			job = w.bad(i)
+			return job.Kept.Unstarted.Count > 0 && job.State != "running"
+		})
+		if job.State == "failed" || job.Remaining < 4 || job.Kept.Crashes != 0 {
 			t.Errorf("%s is %s, has %d retries, %d crashes and was not started %d times", job.JID, job.State, job.Remaining, job.Kept.Crashes, job.Kept.Unstarted.Count)
 		}
 	}
@@ -62,11 +60,7 @@ func TestAJobThatKillsItsReusedChildAtOnceRunsFourTimes(t *testing.T) {
 	pool := w.pool(runner.Reuse, "", 1)
 	pool.Child.Command = []string{"sh", "-c", `while read -r job; do echo >>"$0"; kill -KILL $$; done`, w.ledger}
 	w.run(Config{Pools: []Pool{pool}})
-	for deadline := time.Now().Add(time.Minute); w.bad(0).State != "failed"; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("the job is %s, with %d crashes", w.bad(0).State, w.bad(0).Kept.Crashes)
-		}
-	}
+	until(t, "the job fails", func() bool { return w.bad(0).State == "failed" })
 	runs, err := os.ReadFile(w.ledger)
 	must(t, err)
 	if n := bytes.Count(runs, []byte("\n")); n != 4 || w.bad(0).Failure.Group != "signal-KILL" {

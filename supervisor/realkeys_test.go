@@ -73,25 +73,20 @@ func (w *world) cancelDeaf(like queue.Put, waits string) {
 	t := w.t
 	t.Helper()
 	state := func() string { return w.client.Redis().HGet(t.Context(), "ql:j:j1", "state").Val() }
+	must(t, w.client.Set(t.Context(), "heartbeat", "600"))
 	for i, data := range []string{`{"ledger": %q, "deaf": true, "sleep": 600}`, `{"ledger": %q}`} {
 		put := like
 		put.JID, put.Data = fmt.Sprintf("j%d", i), fmt.Appendf(nil, data, w.ledger)
-		if _, err := w.client.Put(t.Context(), put); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(w.client.Put(t.Context(), put)))
 	}
 	w.run(Config{Pools: []Pool{w.pool(runner.Reuse, "keyed.py", 2)}})
 	until(t, "the first begins, and the other waits", func() bool { return len(w.ledgerLines()) > 0 && state() == waits })
-	began := time.Now()
 	must(t, w.client.Cancel(t.Context(), "j0"))
 	until(t, "the next is over", func() bool { return state() == "complete" })
 	for _, line := range w.ledgerLines() {
 		if line[0] == "beside" {
 			t.Errorf("%s was at work when the next began", line[2])
 		}
-	}
-	if took := time.Since(began); took > 30*time.Second { // its lock is of 60 s
-		t.Errorf("it took %v", took)
 	}
 }
 
@@ -101,9 +96,7 @@ func TestAKeyGoesOnBehindOtherClients(t *testing.T) {
 	w := newWorld(t)
 	for i := range 3 {
 		put := queue.Put{Queue: "q", JID: fmt.Sprintf("j%d", i), Key: "k", Klass: "K", Data: fmt.Appendf(nil, `{"ledger": %q}`, w.ledger)}
-		if _, err := w.client.Put(t.Context(), put); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(w.client.Put(t.Context(), put)))
 	}
 	// What such a client leaves of the first.
 	redis := w.client.Redis()

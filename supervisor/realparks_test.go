@@ -19,9 +19,7 @@ func TestParksAreTold(t *testing.T) {
 		t.Fatal(answered, err)
 	}
 	for jid, timeout := range map[string]float64{"early": 600, "vain": 0.05} {
-		if _, err := w.client.Put(t.Context(), queue.Put{Queue: "q", JID: jid, Klass: "K", Data: fmt.Appendf(nil, `{"timeout": %v}`, timeout)}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(w.client.Put(t.Context(), queue.Put{Queue: "q", JID: jid, Klass: "K", Data: fmt.Appendf(nil, `{"timeout": %v}`, timeout)})))
 	}
 	must(t, w.client.Redis().RPush(t.Context(), "ql:oarlock:responses", "K\nnobody\n1", "no answer").Err())
 	told, log := make(chan Event, 100), new(lockedBuffer)
@@ -75,9 +73,7 @@ func TestAParkThatAnotherHoldsIsAFailure(t *testing.T) {
 		{Queue: "q", JID: "holder", Klass: "K", Correlation: "x", Delay: time.Hour},
 		{Queue: "q", JID: "second", Klass: "K", Data: []byte(`{"timeout": 600, "correlation": "x"}`)},
 	} {
-		if _, err := w.client.Put(t.Context(), p); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errOf(w.client.Put(t.Context(), p)))
 	}
 	told := make(chan Event, 100)
 	s := w.run(Config{Pools: []Pool{w.pool(runner.Reuse, "parks.py", 1)}, OnEvent: func(e Event) {

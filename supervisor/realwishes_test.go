@@ -43,9 +43,7 @@ func TestJobsChangeThemselves(t *testing.T) {
 				says("priority", `,"priority":7`), says("note", `,"message":"half way","data":{"row":5}`),
 				says("tag", `,"jid":"j2","tags":["forged"]`), // not allowed
 				tt.end}, "\n"), w.ledger + ".once"}
-			if _, err := w.client.PutAll(t.Context(), []queue.Put{{Queue: "q", JID: "j", Klass: "K"}, {Queue: "rest", JID: "j2", Klass: "K"}}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errOf(w.client.PutAll(t.Context(), []queue.Put{{Queue: "q", JID: "j", Klass: "K"}, {Queue: "rest", JID: "j2", Klass: "K"}})))
 			s := w.run(Config{Pools: []Pool{pool}})
 			var job *queue.Job
 			until(t, "the job to be "+tt.state, func() bool {
@@ -85,9 +83,7 @@ func TestTenThousandWishesCostAFewCalls(t *testing.T) {
 	pool := w.pool(runner.Once, "", 1)
 	pool.Child.Command = []string{"sh", "-c", `
 		i=0; while [ $i -lt 10000 ]; do printf '{"@":"priority","run":"%s","priority":%d}\n' "$OARLOCK_RUN" $i; i=$((i+1)); done` + "\n" + says("ack", "")}
-	if _, err := w.client.Put(t.Context(), queue.Put{Queue: "q", JID: "j", Klass: "K"}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errOf(w.client.Put(t.Context(), queue.Put{Queue: "q", JID: "j", Klass: "K"})))
 	began := time.Now()
 	s := w.run(Config{Pools: []Pool{pool}})
 	until(t, "the job to be complete", func() bool {
@@ -106,9 +102,7 @@ func TestAllowedChildrenChangeOthers(t *testing.T) {
 	pool := w.pool(runner.Once, "", 1)
 	pool.Allow = []string{protocol.VerbCancel}
 	pool.Child.Command = []string{"sh", "-c", says("cancel", `,"jid":"victim"`) + "\n" + says("cancel", `,"jid":"nobody"`)}
-	if _, err := w.client.PutAll(t.Context(), []queue.Put{{Queue: "q", JID: "j", Klass: "K"}, {Queue: "rest", JID: "victim", Klass: "K"}}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errOf(w.client.PutAll(t.Context(), []queue.Put{{Queue: "q", JID: "j", Klass: "K"}, {Queue: "rest", JID: "victim", Klass: "K"}})))
 	s := w.run(Config{Pools: []Pool{pool}})
 	until(t, "the job to be complete", func() bool {
 		job, err := w.client.Get(t.Context(), "j")

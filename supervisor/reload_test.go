@@ -34,8 +34,7 @@ func TestWhatLeavesFinishesItsJobs(t *testing.T) {
 			if n := len(w.s.Snapshot().Pools); n != 2 {
 				t.Errorf("%d pools in the middle of the job, want the old one and the new", n)
 			}
-			time.Sleep(31 * time.Minute)
-			w.want("complete", 1)
+			w.after(31*time.Minute, "complete", 1)
 			same(t, w.host.begun("j0"), 1, "the job was begun %d times")
 			if n := len(w.s.Snapshot().Pools); n != 1 {
 				t.Errorf("%d pools when the job is over, want the new one", n)
@@ -50,11 +49,8 @@ func TestAStopEndsWhatLeaves(t *testing.T) {
 		w.cfg.DrainTimeout = time.Second
 		w.host.work = lasting(time.Hour)
 		w.runFor(time.Second, 1)
-		if _, err := w.s.Reload(Config{DrainTimeout: time.Second}); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(time.Minute)
-		w.want("running", 1)
+		must(t, errOf(w.s.Reload(Config{DrainTimeout: time.Second})))
+		w.after(time.Minute, "running", 1)
 		w.s.Stop()
 		w.wait()
 		w.want("waiting", 1)

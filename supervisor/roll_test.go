@@ -54,12 +54,7 @@ func (w *rollWorld) recycle() {
 // reload names another command.
 func (w *rollWorld) reload(command string) {
 	w.t.Helper()
-	next := w.cfg
-	next.Pools = []Pool{w.cfg.Pools[0]}
-	next.Pools[0].Child.Command = []string{command}
-	if _, err := w.s.Reload(next); err != nil {
-		w.t.Fatal(err)
-	}
+	w.change(func(p *Pool) { p.Child.Command = []string{command} })
 }
 
 // pool describes the only pool.
@@ -116,8 +111,7 @@ func TestARollToCodeThatHangs(t *testing.T) {
 					t.Errorf("%d of 4 slots are manned", n)
 				}
 			})
-			time.Sleep(10 * time.Second)
-			w.want("complete", 45*40)
+			w.after(10*time.Second, "complete", 45*40)
 			w.uncounted()
 			if p := w.pool(); p.Generation != 1 || p.Rolling {
 				t.Errorf("generation %d, rolling %v; want the first", p.Generation, p.Rolling)
@@ -127,8 +121,7 @@ func TestARollToCodeThatHangs(t *testing.T) {
 			}
 			w.write("good")
 			w.recycle()
-			w.redis.put(10)
-			time.Sleep(20 * time.Second)
+			w.putFor(20*time.Second, 10)
 			if p := w.pool(); p.Generation != 3 || p.Rolling || p.GivenUp != nil || w.manned() != 4 {
 				t.Errorf("after the repair: generation %d, rolling %v, %+v, %d slots manned", p.Generation, p.Rolling, p.GivenUp, w.manned())
 			}
@@ -147,8 +140,7 @@ func TestARollOvertakesOneThatHangs(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		w.write("good")
 		w.recycle()
-		w.redis.put(10)
-		time.Sleep(20 * time.Second)
+		w.putFor(20*time.Second, 10)
 		if p := w.pool(); p.Generation != 3 || p.Rolling || w.manned() != 4 {
 			t.Errorf("generation %d, rolling %v, %d of 4 slots manned", p.Generation, p.Rolling, w.manned())
 		}
@@ -164,8 +156,7 @@ func TestARollBeginsWithSlotsThatHang(t *testing.T) {
 		w.runFor(3*time.Second, 4)
 		w.write("good")
 		w.recycle()
-		time.Sleep(3 * time.Second)
-		w.want("complete", 4)
+		w.after(3*time.Second, "complete", 4)
 		w.uncounted()
 		if p := w.pool(); p.Rolling || w.manned() != 4 {
 			t.Errorf("3 s later: rolling %v, %d of 4 slots manned", p.Rolling, w.manned())
@@ -205,8 +196,7 @@ func TestARollWhoseThirdStartFails(t *testing.T) {
 					t.Errorf("second %d: %d of 4 slots are manned", i, n)
 				}
 			})
-			time.Sleep(5 * time.Second)
-			w.want("complete", 60*20)
+			w.after(5*time.Second, "complete", 60*20)
 			w.uncounted()
 			if p := w.pool(); p.Generation != 1 || p.Rolling {
 				t.Errorf("generation %d, rolling %v; want the first", p.Generation, p.Rolling)
@@ -230,8 +220,7 @@ func TestARollToCodeThatExitsSoonAfterItsStart(t *testing.T) {
 				t.Errorf("second %d: %d of 4 slots are manned", i, n)
 			}
 		})
-		time.Sleep(5 * time.Second)
-		w.want("complete", 60*40)
+		w.after(5*time.Second, "complete", 60*40)
 		w.uncounted()
 		if n := w.host.starts(); n > 6 {
 			t.Errorf("%d starts for 4 children and one that failed", n)
@@ -260,8 +249,7 @@ func TestARollToCodeThatFailsEachJob(t *testing.T) {
 				w.runFor(10*time.Second, 50)
 				w.reload("bad")
 				everySecond(120, func(int) { w.redis.put(2) })
-				time.Sleep(10 * time.Second)
-				w.want("complete", 50+240)
+				w.after(10*time.Second, "complete", 50+240)
 				w.uncounted()
 				if p := w.pool(); p.Generation != 1 || p.Rolling || p.Breaker != "" {
 					t.Errorf("generation %d, rolling %v, breaker %q; want the first", p.Generation, p.Rolling, p.Breaker)
@@ -290,8 +278,7 @@ func TestARollWithoutJobsIsTakenBackLater(t *testing.T) {
 			t.Errorf("after 80 s without a job: generation %d, rolling %v, %d children", p.Generation, p.Rolling, len(p.Slots))
 		}
 		w.redis.put(30)
-		time.Sleep(30 * time.Second)
-		w.want("complete", 50)
+		w.after(30*time.Second, "complete", 50)
 		w.uncounted()
 		if p := w.pool(); p.Generation != 1 || p.Rolling || len(p.Slots) != 4 {
 			t.Errorf("after bad jobs: generation %d, rolling %v, %d children", p.Generation, p.Rolling, len(p.Slots))
@@ -345,8 +332,7 @@ func TestARollDoesNotQueueBehindBusyChildren(t *testing.T) {
 			}
 			t.Logf("%d children with jobs of %v: %v, %d jobs begun on old code after the proof", c.children, c.length, took, begun)
 			mu.Unlock()
-			w.s.StopNow()
-			w.wait()
+			w.stopNow()
 		})
 	}
 }
@@ -368,8 +354,7 @@ func TestARollOvertakesASlotWhoseJobDoesNotEnd(t *testing.T) {
 		if p.Roll == nil || p.Roll.Changed != 3 || p.Roll.Of != 4 || p.Roll.OnTrial || p.Roll.JID != "j0" || p.Roll.Waits < 60 {
 			t.Errorf("a minute later the roll is %+v, want all but the slot of j0 changed", p.Roll)
 		}
-		w.s.StopNow()
-		w.wait()
+		w.stopNow()
 	})
 }
 
@@ -401,8 +386,7 @@ func TestCodeThatFailsEachJobGetsNoMoreBesideItsRepair(t *testing.T) {
 		if n := w.redis.states()["failed"] - failed; n > 0 || born.Load() < 2 {
 			t.Errorf("%d jobs failed after the new code had proven itself, %d children of it were started", n, born.Load())
 		}
-		time.Sleep(3 * time.Minute)
-		w.want("failed", failed)
+		w.after(3*time.Minute, "failed", failed)
 	})
 }
 
@@ -422,12 +406,10 @@ func TestARepairIsProbedAtOnce(t *testing.T) {
 			w.has["dying"] = program{lives: time.Millisecond}
 			w.write("dying")
 			w.run()
-			w.redis.put(20)
-			time.Sleep(10 * time.Minute)
+			w.putFor(10*time.Minute, 20)
 			w.write("good")
 			repair(w)
-			time.Sleep(3 * time.Second)
-			w.want("complete", 20)
+			w.after(3*time.Second, "complete", 20)
 			same(t, w.manned(), 4, "3 s after the repair %d of 4 slots are manned")
 		})
 	}

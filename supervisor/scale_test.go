@@ -47,9 +47,7 @@ func TestAPoolGrowsByItsBacklogNotByItsHead(t *testing.T) {
 		if worst > 20 {
 			t.Errorf("up to %d jobs waited, of 15 a second that take 100 ms each", worst)
 		}
-		if n := w.host.living(); n < 2 || n > 4 {
-			t.Errorf("%d children for 1.5 jobs at a time", n)
-		}
+		between(t, w.host.living(), 2, 4, "%d children for 1.5 jobs at a time")
 	})
 }
 
@@ -70,17 +68,14 @@ func TestAPoolGrowsToABacklogAtOnce(t *testing.T) {
 			const most = 20
 			w := scalingWorld(t, tt.least, most, tt.boot, tt.length)
 			w.run()
-			w.redis.put(tt.before)
-			time.Sleep(time.Duration(tt.before)*tt.length + 10*time.Second)
-			w.redis.put(150)
-			time.Sleep(time.Second)
+			w.putFor(time.Duration(tt.before)*tt.length+10*time.Second, tt.before)
+			w.putFor(time.Second, 150)
 			same(t, w.host.starts(), most, "%d children were started within a second")
 			time.Sleep(2*tt.boot - time.Second + time.Second)
 			if n := w.redis.states()["running"]; n != most && tt.length > tt.boot {
 				t.Errorf("%d jobs run, want %d", n, most)
 			}
-			w.s.StopNow()
-			w.wait()
+			w.stopNow()
 		})
 	}
 }
@@ -102,15 +97,12 @@ func TestScalingDoesNotThrash(t *testing.T) {
 		runBubble(t, tt.name, func(t *testing.T) {
 			w := scalingWorld(t, 1, 8, tt.boot, tt.length)
 			w.run()
-			w.redis.put(3)
-			time.Sleep(time.Minute)
+			w.putFor(time.Minute, 3)
 			before := w.host.starts() // some for the first jobs, whose length was not known
 			for range 20 {
-				w.redis.put(tt.jobs)
-				time.Sleep(tt.rest)
+				w.putFor(tt.rest, tt.jobs)
 			}
-			time.Sleep(time.Minute)
-			w.want("waiting", 0)
+			w.after(time.Minute, "waiting", 0)
 			if n := w.host.starts() - before; n > tt.starts {
 				t.Errorf("%d children were started for 20 bursts, want %d at most", n, tt.starts)
 			}
@@ -129,8 +121,7 @@ func TestAPoolDoesNotGrowForWhatItCannotTake(t *testing.T) {
 		w.runFor(time.Minute, 0)
 		w.s.Quiet()
 		time.Sleep(time.Second)
-		w.redis.put(100)
-		time.Sleep(time.Minute)
+		w.putFor(time.Minute, 100)
 		same(t, w.host.starts(), 1, "%d children were started by a pool that takes nothing")
 	})
 }

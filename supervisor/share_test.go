@@ -25,14 +25,10 @@ func TestWhatWaitsBehindALongJobGoesToIdleChildren(t *testing.T) {
 			}
 			w.runFor(time.Second, 0)
 			w.redis.put(40)
-			time.Sleep(time.Second)
-			w.want("complete", 38)
-			time.Sleep(6 * time.Second)
-			w.want("complete", 40)
+			w.after(time.Second, "complete", 38)
+			w.after(6*time.Second, "complete", 40)
 			for i := range 40 {
-				if n := w.host.begun(fmt.Sprintf("j%d", i)); n != 1 {
-					t.Errorf("j%d was begun %d times", i, n)
-				}
+				same(t, w.host.begun(fmt.Sprintf("j%d", i)), 1, "j%d was begun %d times", i)
 			}
 		})
 	}
@@ -89,13 +85,10 @@ func TestCancelledBehindAnother(t *testing.T) {
 		w.redis.steal("j1", "somebody else")
 		time.Sleep(55 * time.Second) // the other one's lock holds for longer
 		for jid, want := range map[string]int{"j0": 1, "j1": 0, "j2": 1} {
-			if n := w.host.begun(jid); n != want {
-				t.Errorf("%s was begun %d times, want %d", jid, n, want)
-			}
+			same(t, w.host.begun(jid), want, "%s was begun %d times", jid)
 		}
 		same(t, w.host.starts(), 1, "%d children were started")
-		time.Sleep(2 * time.Minute)
-		w.want("complete", 3)
+		w.after(2*time.Minute, "complete", 3)
 	})
 }
 
@@ -120,11 +113,9 @@ func TestSharingLosesNothing(t *testing.T) {
 		}
 		w.run()
 		for range 20 {
-			w.redis.put(50)
-			time.Sleep(200 * time.Millisecond)
+			w.putFor(200*time.Millisecond, 50)
 		}
-		time.Sleep(20 * time.Minute)
-		w.want("complete", 1000)
+		w.after(20*time.Minute, "complete", 1000)
 		paid := 0
 		for i := range 1000 {
 			if w.redis.job(fmt.Sprintf("j%d", i)).Remaining != 5 {

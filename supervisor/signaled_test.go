@@ -132,8 +132,7 @@ func TestADrainGoesOnWhenRedisIsBack(t *testing.T) {
 		w.s.Stop()
 		time.Sleep(2 * time.Second)
 		w.redis.faults(nil)
-		time.Sleep(3 * time.Second)
-		w.want("complete", 1)
+		w.after(3*time.Second, "complete", 1)
 	})
 }
 
@@ -152,8 +151,7 @@ func TestAnEndingBySignalIsHeldBack(t *testing.T) {
 		if j := w.redis.job("j0"); j.state != "running" || j.Crashes != 0 {
 			t.Errorf("after 900 ms the job is %s with %d crashes, want it held back", j.state, j.Crashes)
 		}
-		w.redis.put(1)
-		time.Sleep(50 * time.Millisecond)
+		w.putFor(50*time.Millisecond, 1)
 		if state := w.redis.job("j1").state; state != "complete" {
 			t.Errorf("another job is %s, want it complete meanwhile", state)
 		}

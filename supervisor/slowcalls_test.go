@@ -47,22 +47,24 @@ func (s *slowSession) Exchange(ctx context.Context, settlements []queue.Settleme
 	if n > 0 && take.Count > 0 {
 		s.slow.asked = append(s.slow.asked, take.Bytes)
 	}
+	takes := s.slow.perMiB * time.Duration(bytes) >> 20
 	s.mu.Unlock()
 	take.Count = min(take.Count, n)
 	reply, err := s.fakeSession.Exchange(ctx, settlements, take)
 	if take.Count > 0 {
-		time.Sleep(s.slow.perMiB * time.Duration(bytes) >> 20)
+		time.Sleep(takes)
 	}
 	return reply, err
 }
 
-// runOn starts the supervisor on another Redis than the world's.
-func (w *fakeWorld) runOn(r redis) {
-	w.cfg.Logger = strictly(w.t, w.cfg.Logger)
-	w.s = build(w.cfg, r, w.host)
-	var ctx context.Context
-	ctx, w.stop = context.WithCancel(context.Background())
-	go func() { w.ended <- w.s.Run(ctx) }()
+// last is what the last take asked for; 0 if there was none.
+func (f *slowRedis) last() int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.asked) == 0 {
+		return 0
+	}
+	return f.asked[len(f.asked)-1]
 }
 
 // slowly makes a world whose Redis is one of locks so long, that needs so much time for a MiB, with n jobs of so many bytes.
@@ -84,31 +86,26 @@ func slowly(t *testing.T, lock, perMiB time.Duration, n int, size int64) (*fakeW
 // TestATakeThatIsSlowForItsLockAsksForLess has takes of 4 MiB that need a half of a lock: the next ask for less, down to one job, and every job is
 // done at its first attempt. When the calls are fast again, they bring more again.
 func TestATakeThatIsSlowForItsLockAsksForLess(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		w, slow, log := slowly(t, 2*time.Second, 300*time.Millisecond, 64, 1<<20)
 		w.runOn(slow)
 		time.Sleep(5 * time.Second)
-		w.redis.mu.Lock()
-		least := slow.asked[len(slow.asked)-1]
-		slow.perMiB = 0
-		w.redis.mu.Unlock()
+		least := slow.last()
+		locked(&slow.mu, func() { slow.perMiB = 0 })
 		if least == 0 || least >= 2<<20 {
 			t.Errorf("takes of 4 MiB last 1.2 s of a lock of 2 s, and the last asked for %d bytes", least)
 		}
-		time.Sleep(time.Minute)
-		w.want("complete", 64)
+		w.after(time.Minute, "complete", 64)
 		for jid, j := range w.redis.jobs {
 			if w.host.begun(jid) != 1 || j.Interruptions+j.Standstill > 0 || j.Remaining != 5 {
 				t.Errorf("%s was begun %d times: %+v", jid, w.host.begun(jid), j.Taken)
 			}
 		}
-		w.redis.put(200)
-		time.Sleep(time.Minute)
-		same(t, slow.asked[len(slow.asked)-1], 0, "the calls are fast again, and still ask for %d bytes")
+		w.putFor(time.Minute, 200)
+		same(t, slow.last(), 0, "the calls are fast again, and still ask for %d bytes")
 		if n := strings.Count(log.String(), "asking for less data"); n == 0 || n > 3 {
 			t.Errorf("the log says it %d times:\n%s", n, log)
 		}
-		w.end()
 	})
 }
 
@@ -127,8 +124,7 @@ func TestAJobThatComesWithoutALeaseIsRenewedFirst(t *testing.T) {
 				return fault{}
 			})
 			w.runOn(slow)
-			time.Sleep(time.Minute)
-			w.want("complete", 4)
+			w.after(time.Minute, "complete", 4)
 			for jid, j := range w.redis.jobs {
 				if w.host.begun(jid) != 1 || j.Interruptions+j.Standstill > 0 {
 					t.Errorf("calls of %v: %s was begun %d times: %+v", took, jid, w.host.begun(jid), j.Taken)
@@ -145,7 +141,7 @@ func TestAJobThatComesWithoutALeaseIsRenewedFirst(t *testing.T) {
 // TestALateCallIsNamed has renewals that take longer than the lock: a child has to be stopped, and log and job say that it was for the calls. The
 // job is not said to need a longer drain_timeout.
 func TestALateCallIsNamed(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		w, slow, log := slowly(t, 2*time.Second, 0, 1, 100)
 		w.host.work = lasting(time.Minute)
 		w.redis.faults(func(call string) fault {
@@ -165,15 +161,13 @@ func TestALateCallIsNamed(t *testing.T) {
 			t.Errorf("the job is blamed (%d), or the calls are not:\n%s", j.settlement.Standstill, log)
 		}
 		w.redis.faults(nil)
-		w.host.work = nil
 		time.Sleep(2 * time.Minute)
-		w.end()
 	})
 }
 
 // TestATakeInDoubtForItsSizeAsksForLess has a Redis that answers no take of more than 1 MiB in time: what such a take has brought is found, and less is asked for.
 func TestATakeInDoubtForItsSizeAsksForLess(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
+	bubble(t, func(t *testing.T) {
 		w, slow, _ := slowly(t, time.Minute, 0, 40, 1<<19)
 		w.redis.faults(func(call string) fault {
 			if call == "exchange" && len(slow.asked) > 0 && (slow.asked[len(slow.asked)-1] == 0 || slow.asked[len(slow.asked)-1] > 1<<20) {
@@ -182,8 +176,7 @@ func TestATakeInDoubtForItsSizeAsksForLess(t *testing.T) {
 			return fault{}
 		})
 		w.runOn(slow)
-		time.Sleep(time.Minute)
-		w.want("complete", 40)
+		w.after(time.Minute, "complete", 40)
 		w.end()
 		late := 0
 		for _, asked := range slow.asked {

@@ -86,8 +86,7 @@ func TestAShortageOfTheHostIsNobodysFault(t *testing.T) {
 		if _, refused := w.host.met(); refused > 60 {
 			t.Errorf("%d starts were tried in vain in 40 s", refused)
 		}
-		time.Sleep(time.Minute)
-		w.want("complete", 1000)
+		w.after(time.Minute, "complete", 1000)
 		if n := strings.Count(log.String(), "\n"); n != 1 || !strings.Contains(log.String(), "used up") {
 			t.Errorf("%d lines tell of it:\n%s", n, log)
 		}
@@ -129,10 +128,8 @@ func TestARollWaitsForRoom(t *testing.T) {
 			t.Errorf("the roll is %+v", p.Roll)
 		}
 		w.host.carry(0)
-		w.redis.put(1)
-		time.Sleep(15 * time.Second)
-		w.redis.put(8)
-		time.Sleep(15 * time.Second)
+		w.putFor(15*time.Second, 1)
+		w.putFor(15*time.Second, 8)
 		if p := w.s.Snapshot().Pools[0]; p.Generation != 2 || p.Rolling {
 			t.Errorf("generation %d, rolling %v", p.Generation, p.Rolling)
 		}

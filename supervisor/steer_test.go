@@ -78,23 +78,19 @@ func TestOnePoolIsQuiet(t *testing.T) {
 		}
 		must(t, w.s.QuietPool("p"))
 		w.redis.put(3)
-		time.Sleep(5 * time.Second)
-		w.want("waiting", 3)
+		w.after(5*time.Second, "waiting", 3)
 		same(t, quiet(1)+quiet(0), "p true true\nother false false\n", "told is %s")
 		w.s.Quiet()
 		w.s.Resume()
 		if did, err := w.s.Reload(w.cfg); err != nil || len(did.Changed) > 0 {
 			t.Errorf("reloading the same: %+v, %v", did, err)
 		}
-		time.Sleep(5 * time.Second)
-		w.want("waiting", 3)
+		w.after(5*time.Second, "waiting", 3)
 		w.s.Quiet()
 		refuses(t, w.s.ResumePool("p"), "whole supervisor is quiet")
-		time.Sleep(time.Second)
-		w.want("waiting", 3)
+		w.after(time.Second, "waiting", 3)
 		w.s.Resume()
-		time.Sleep(time.Second)
-		w.want("complete", 3)
+		w.after(time.Second, "complete", 3)
 		refuses(t, w.s.QuietPool("q"), `no pool named "q"`)
 		w.end()
 		refuses(t, w.s.QuietPool("p"), "draining")
@@ -107,8 +103,7 @@ func TestOneSlotIsRecycled(t *testing.T) {
 		told := hear(w)
 		w.host.work = lasting(10 * time.Second)
 		w.run()
-		w.redis.put(2)
-		time.Sleep(2 * time.Second)
+		w.putFor(2*time.Second, 2)
 		before := w.s.Snapshot().Pools[0].Slots
 		must(t, w.s.RecycleSlot("p", 1))
 		time.Sleep(3 * time.Second)
@@ -144,8 +139,7 @@ func TestOneRunIsStopped(t *testing.T) {
 		}
 		w.cfg.Pools[0].Timeout = time.Minute
 		w.run()
-		w.redis.put(2)
-		time.Sleep(2 * time.Second)
+		w.putFor(2*time.Second, 2)
 		run := ""
 		for _, s := range w.s.Snapshot().Pools[0].Slots {
 			r := s.Runs[0]
@@ -160,8 +154,7 @@ func TestOneRunIsStopped(t *testing.T) {
 		refuses(t, w.s.StopRun("p", "nonsense"), "over")
 		time.Sleep(time.Second)
 		refuses(t, w.s.StopRun("p", run), "over")
-		time.Sleep(20 * time.Second)
-		w.want("complete", 2)
+		w.after(20*time.Second, "complete", 2)
 		if j := w.redis.job("j0"); j.Interruptions != 1 || j.Remaining != 5 || j.Crashes != 0 {
 			t.Errorf("stopping it has cost %+v", j)
 		}
@@ -187,8 +180,7 @@ func TestARollIsAbandoned(t *testing.T) {
 		must(t, w.s.AbandonRoll("p"))
 		time.Sleep(10 * time.Second)
 		w.redis.put(20)
-		time.Sleep(5 * time.Second)
-		w.want("complete", 20)
+		w.after(5*time.Second, "complete", 20)
 		w.uncounted()
 		p := w.pool()
 		if p.Generation != 1 || p.Rolling || len(p.LastRolls) != 1 {
@@ -215,8 +207,7 @@ func TestRollsAreRemembered(t *testing.T) {
 		w.runFor(time.Second, 0)
 		for range 11 {
 			w.recycle()
-			w.redis.put(30)
-			time.Sleep(10 * time.Second)
+			w.putFor(10*time.Second, 30)
 		}
 		w.reload("broken")
 		time.Sleep(10 * time.Second)

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"oarlock/protocol"
@@ -43,9 +42,7 @@ func newSuspectWorld(t *testing.T, suspects int, last time.Duration) *suspectWor
 			case <-stop:
 			case <-time.After(last):
 			}
-			w.mu.Lock()
-			w.running--
-			w.mu.Unlock()
+			locked(&w.mu, func() { w.running-- })
 		}
 		return said(protocol.Ack)
 	}
@@ -57,13 +54,11 @@ func TestOneSuspectRunsAtATimeAndHindersNobody(t *testing.T) {
 		const suspects, others = 6, 20
 		w := newSuspectWorld(t, suspects, 20*time.Second)
 		w.runFor(time.Second, 0)
-		w.redis.put(others)
-		time.Sleep(time.Second)
+		w.putFor(time.Second, others)
 		if by := w.redis.states(); by["complete"] != others {
 			t.Errorf("beside a suspect at work jobs are %v, want %d complete", by, others)
 		}
-		time.Sleep(10 * time.Minute)
-		w.want("complete", suspects+others)
+		w.after(10*time.Minute, "complete", suspects+others)
 		if w.most != 1 {
 			t.Errorf("%d suspects at a time, want 1", w.most)
 		}
@@ -107,9 +102,7 @@ func TestATurnEnds(t *testing.T) {
 		{"crashed", func(*suspectWorld) *runner.Ending { return died }, true},
 		{"lost", func(w *suspectWorld) *runner.Ending {
 			w.redis.steal("j0", "other")
-			w.redis.mu.Lock()
-			w.redis.jobs["j0"].Expires += 3600
-			w.redis.mu.Unlock()
+			locked(&w.redis.mu, func() { w.redis.jobs["j0"].Expires += 3600 })
 			time.Sleep(time.Minute)
 			return said(protocol.Ack)
 		}, false},
@@ -142,8 +135,7 @@ func TestATurnEnds(t *testing.T) {
 // and of the others it is noted.
 func TestOnlyTheSuspectPaysForADeath(t *testing.T) {
 	for _, left := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
-			w := newFakeWorld(t)
+		runFaked(t, fmt.Sprint(left), func(t *testing.T, w *fakeWorld) {
 			w.cfg.StateDir = t.TempDir()
 			w.redis.put(4)
 			for i := range 4 {

@@ -39,14 +39,12 @@ func TestTheBreakerHearsOfCodeThatWasGivenUpAndGoesOn(t *testing.T) {
 		w.write("bad")
 		w.recycle()
 		time.Sleep(10 * time.Minute)
-		w.redis.put(2000)
-		time.Sleep(30 * time.Second)
+		w.putFor(30*time.Second, 2000)
 		p := w.pool()
 		if p.Breaker == "" || p.Counters.Failed > 600 {
 			t.Errorf("breaker %q, %d jobs failed for good; want it to slow the pool down", p.Breaker, p.Counters.Failed)
 		}
-		w.s.StopNow()
-		w.wait()
+		w.stopNow()
 	})
 }
 
@@ -64,11 +62,9 @@ func TestAPoolThatGrowsDuringATrialGrowsByOldCode(t *testing.T) {
 		w.reload("hanging")
 		time.Sleep(10 * time.Minute)
 		w.redis.put(200)
-		time.Sleep(20 * time.Second)
-		w.want("complete", 220)
+		w.after(20*time.Second, "complete", 220)
 		w.uncounted()
-		w.s.StopNow()
-		w.wait()
+		w.stopNow()
 	})
 }
 
@@ -84,13 +80,11 @@ func TestATrialOfFreshChildrenDoesNotWaitForAJob(t *testing.T) {
 		}}
 		w.runFor(10*time.Second, 20)
 		w.reload("other")
-		w.redis.put(100)
-		time.Sleep(10 * time.Second)
+		w.putFor(10*time.Second, 100)
 		if p := w.pool(); p.Generation != 2 || p.Rolling {
 			t.Errorf("generation %d, rolling %v; want the second at work", p.Generation, p.Rolling)
 		}
-		w.s.StopNow()
-		w.wait()
+		w.stopNow()
 	})
 }
 
@@ -120,8 +114,7 @@ func TestAnOvertakenRollGoesOn(t *testing.T) {
 		if p.Generation != 2 || p.Rolling || len(p.Slots) != 8 {
 			t.Errorf("generation %d, rolling %v, %d children", p.Generation, p.Rolling, len(p.Slots))
 		}
-		w.s.StopNow()
-		w.wait()
+		w.stopNow()
 	})
 }
 
@@ -160,8 +153,7 @@ func TestOldChildrenWaitForTheirHeirsButNotForLong(t *testing.T) {
 		if most := 25 * 8 / 4; idle > most {
 			t.Errorf("slots were idle for %d of 200 s, want %d at most", idle, most)
 		}
-		w.s.StopNow()
-		w.wait()
+		w.stopNow()
 	})
 }
 
@@ -208,8 +200,7 @@ func TestATrialOfJobsThatSayNothing(t *testing.T) {
 				if p.Generation != 2 || p.Rolling {
 					t.Errorf("generation %d, rolling %v: %+v", p.Generation, p.Rolling, p.Roll)
 				}
-				w.s.StopNow()
-				w.wait()
+				w.stopNow()
 			})
 		}
 	}
@@ -250,8 +241,7 @@ func TestARollOfABusyPoolEnds(t *testing.T) {
 				if p := w.pool(); p.Generation != 2 || p.Rolling {
 					t.Errorf("a minute later: generation %d, rolling %v: %+v", p.Generation, p.Rolling, p.Roll)
 				}
-				w.s.StopNow()
-				w.wait()
+				w.stopNow()
 			})
 		}
 	}

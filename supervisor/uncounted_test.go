@@ -55,8 +55,7 @@ func TestAClassThatNobodyKnowsFailsInTheEnd(t *testing.T) {
 		if j := w.redis.job("j0"); j.Unknown.Count < 30 || strings.Join(j.Unknown.Names, ",") != "host generation 1" {
 			t.Errorf("what is kept is %+v", j.Unknown)
 		}
-		time.Sleep(2 * time.Minute)
-		w.want("failed", 3)
+		w.after(2*time.Minute, "failed", 3)
 		if s := w.redis.job("j0").settlement; s.Group != "unknown-klass" || !strings.Contains(s.Message, "K for 15m") || !strings.Contains(s.Message, "host generation 1") {
 			t.Errorf("it failed as %s: %s", s.Group, s.Message)
 		}
@@ -97,9 +96,7 @@ func TestReleasesInALoopAreNoHotLoop(t *testing.T) {
 			return e
 		}
 		w.runFor(time.Minute, 1)
-		if n := w.host.begun("j0"); n < 30 || n > 601 {
-			t.Errorf("it was begun %d times in a minute, want ten a second at most", n)
-		}
+		between(t, w.host.begun("j0"), 30, 601, "it was begun %d times in a minute")
 	})
 }
 
@@ -119,12 +116,9 @@ func TestAMissingProgramFailsNoJobOfAQuietQueue(t *testing.T) {
 		if j := w.redis.job("j0"); j.state == "failed" || j.Remaining != 5 || j.Crashes != 0 {
 			t.Errorf("it is %s, %d remaining, %d crashes", j.state, j.Remaining, j.Crashes)
 		}
-		if n := w.s.Snapshot().Pools[0].Counters.Unstarted; n < 12 || n > 25 {
-			t.Errorf("status counts %d attempts, want one in five minutes", n)
-		}
+		between(t, w.s.Snapshot().Pools[0].Counters.Unstarted, 12, 25, "status counts %d attempts")
 		missing.Store(false)
-		time.Sleep(6 * time.Minute)
-		w.want("complete", 1)
+		w.after(6*time.Minute, "complete", 1)
 	})
 }
 
@@ -151,8 +145,7 @@ func TestAMissingProgramIsForgivenAgainOnceItRan(t *testing.T) {
 			time.Sleep(10 * time.Second)
 			missing.Store(false)
 			time.Sleep(30 * time.Second) // by when it has run
-			w.redis.put(1)
-			time.Sleep(10 * time.Minute)
+			w.putFor(10*time.Minute, 1)
 		}
 		if j := w.redis.job("j0"); j.Remaining != 5 || j.state == "failed" {
 			t.Errorf("it is %s and has %d retries left, want all 5", j.state, j.Remaining)
@@ -172,8 +165,7 @@ func TestWhoEndsWellMeanwhileProvesNothing(t *testing.T) {
 				return said(protocol.Ack)
 			}
 			if began++; began == 2 {
-				w.redis.put(1)
-				time.Sleep(10 * time.Second)
+				w.putFor(10*time.Second, 1)
 			}
 			return exited(127, protocol.ExitMisconfigured)
 		}
@@ -207,8 +199,7 @@ func TestAJobThatAloneCannotRunPaysForIt(t *testing.T) {
 		w.redis.put(1)
 		w.run()
 		for range 30 {
-			w.redis.put(1)
-			time.Sleep(time.Second)
+			w.putFor(time.Second, 1)
 		}
 		w.want("failed", 1)
 		if n := w.host.begun("j0"); n != 7 {

@@ -98,10 +98,7 @@ func TestPrivateDirIsRemovedWhateverItHolds(t *testing.T) {
 }
 
 func TestPrivateDirGoesAwayInNoTime(t *testing.T) {
-	files, levels := 10_000, 3_000
-	if testing.Short() {
-		files, levels = 500, 300
-	}
+	files, levels := runnertest.Scaled(500, 10_000), runnertest.Scaled(300, 3_000)
 	tests := []struct {
 		name string
 		fill func(dir string)
@@ -220,10 +217,7 @@ func TestPrivateDirIsReplaced(t *testing.T) {
 	must(t, os.Chmod(outside, 0o500)) // so that opening it up would show
 	defer os.Chmod(outside, 0o700)
 	d, log := testDirs(t, root)
-	races := 10_000
-	if testing.Short() {
-		races = 500
-	}
+	races := runnertest.Scaled(500, 10_000)
 	for range races {
 		dir := mustCreate(t, d)
 		replaced := make(chan struct{})

@@ -30,6 +30,14 @@ func Must(t testing.TB, err error) {
 	}
 }
 
+// Scaled returns the size of a test: whole in the long run, fast in the gate.
+func Scaled(fast, whole int) int {
+	if testing.Short() {
+		return fast
+	}
+	return whole
+}
+
 // patience is how long Until waits for what must happen.
 const patience = 120 * time.Second
 

@@ -190,11 +190,10 @@ func TestStoppedGuardKills(t *testing.T) {
 	p, out := startIn(t, tr, Guard, Settings{}, "sh", "-c", "echo ready; sleep 600")
 	expect(t, out, "ready")
 	unix.Kill(p.(*guarded).leader.PID(), unix.SIGSTOP)
-	begin := time.Now()
 	p.Kill()
 	exit := p.Wait()
 	p.Release()
-	if exit.Signal != unix.SIGKILL || exit.Lost || time.Since(begin) > guardDeadline {
-		t.Errorf("ends as %+v after %v", exit, time.Since(begin))
+	if exit.Signal != unix.SIGKILL || exit.Lost {
+		t.Errorf("ends as %+v", exit)
 	}
 }

@@ -117,11 +117,7 @@ func TestNothingIsLeftOfAChain(t *testing.T) {
 		}
 		t.Run(strength.String(), func(t *testing.T) {
 			marker := t.TempDir() // an argument that no other process has, of another run of this test neither
-			rounds := 20
-			if testing.Short() {
-				rounds = 2
-			}
-			for range rounds {
+			for range runnertest.Scaled(2, 20) {
 				p, out := startIn(t, tr, strength, Settings{}, python(), "testdata/forks-on-and-on.py", "4", marker)
 				expect(t, out, "ready")
 				p.Kill()
