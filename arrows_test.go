@@ -81,6 +81,7 @@ var arrows = map[string][]string{
 	"internal/metrics":       {"internal/census", "internal/decider", "protocol", "queue", "runner", "supervisor"},
 	"internal/names":         {"internal/accord", "internal/rules", "internal/config", "internal/connect", "internal/control", "queue", "supervisor"},
 	"internal/nowait":        {},
+	"internal/glob":          {},
 	"internal/placeholder":   {},
 	"internal/ops":           {"internal/accord", "internal/rules", "internal/window", "internal/config", "internal/cron", "internal/doctor", "internal/explain", "internal/putline", "internal/redact", "internal/schedule", "internal/screen", "queue", "supervisor"},
 	"internal/output":        {"protocol", "runner"},
@@ -89,7 +90,7 @@ var arrows = map[string][]string{
 	"internal/redact":        {},
 	"internal/redisurl":      {},
 	"internal/rollcall":      {"queue", "supervisor"},
-	"internal/rules":         {"internal/schedule", "internal/window"},
+	"internal/rules":         {"internal/glob", "internal/schedule", "internal/window"},
 	"internal/say":           {"internal/screen", "protocol"},
 	"internal/schedule":      {},
 	"internal/screen":        {"protocol"},
@@ -116,7 +117,7 @@ var arrows = map[string][]string{
 	"integration/browser":    {}, // a module of its own
 	"contrib/otlp":           {}, // another
 
-	"queue":                     {"internal/redisurl", "internal/window", "queue/internal/bounds", "queue/internal/clock", "queue/internal/connection", "queue/internal/jid", "queue/internal/script", "queue/internal/wire"},
+	"queue":                     {"internal/glob", "internal/redisurl", "internal/window", "queue/internal/bounds", "queue/internal/clock", "queue/internal/connection", "queue/internal/jid", "queue/internal/script", "queue/internal/wire"},
 	"queue/admin":               {"queue", "queue/internal/bounds", "queue/internal/wire"},
 	"queue/internal/bounds":     {},
 	"queue/internal/clock":      {"internal/nowait"},

@@ -104,10 +104,12 @@ func (c *Cron) Check() error {
 		return fmt.Errorf("missed is %q; it may be %s", c.Missed, strings.Join(MissedPolicies, ", "))
 	case c.Overlap != "" && !slices.Contains(OverlapPolicies, string(c.Overlap)):
 		return fmt.Errorf("overlap is %q; it may be %s", c.Overlap, strings.Join(OverlapPolicies, ", "))
-	case c.Data != nil:
-		return wire.CheckEntry(c.Data)
 	}
-	return nil
+	like := Put{Queue: c.Queue, Klass: c.Klass, Tags: c.Tags} // as its runs are
+	if err := like.CheckBounds(); err != nil || c.Data == nil {
+		return err
+	}
+	return wire.CheckEntry(c.Data)
 }
 
 // fields are the names and values of what the definition says, in a fixed order.

@@ -9,7 +9,6 @@ import (
 // TestThrottlesOfValues: a value that ends like a key is one like any other, the limit of a queue holds whatever its name, and no job names a
 // throttle that is of a value of another.
 func TestThrottlesOfValues(t *testing.T) {
-	t.Parallel()
 	w := newGateWorld(t)
 	w.rule(map[string]string{
 		"q":   `{"shape":"a","throttles":["region"],"by":{"region":["path","r"]}}`,

@@ -167,9 +167,9 @@ func (c *Client) PutAll(ctx context.Context, puts []Put) ([]PutResult, error) {
 	}
 	connections := 0 // when the first chunk was written
 	for len(puts) > 0 {
-		n, bytes := 0, 0
-		for n < min(PutChunk, len(puts)) && (n == 0 || bytes+len(puts[n].Data) <= putBytes) {
-			bytes += len(puts[n].Data)
+		n, bytes, commands := 0, 0, 0
+		for n < min(PutChunk, len(puts)) && (n == 0 || bytes+len(puts[n].Data) <= putBytes && commands+puts[n].commands() <= putCommands) {
+			bytes, commands = bytes+len(puts[n].Data), commands+puts[n].commands()
 			n++
 		}
 		chunk, err := c.putChunk(ctx, conn, puts[:n])
@@ -310,6 +310,9 @@ func (p *Put) check() error {
 	}
 	if strings.Contains(p.JID, "\x00") { // what separates it from a number in names of our own
 		return fmt.Errorf("jid must have no NUL: %+q", p.JID)
+	}
+	if err := p.CheckBounds(); err != nil {
+		return err
 	}
 	if err := CheckJID(p.JID); err != nil && !p.AnyName {
 		return err

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -47,7 +48,8 @@ func (c *Client) Recur(ctx context.Context, r Recurring) (jid string, err error)
 	if r.Data == nil {
 		r.Data = []byte("{}")
 	}
-	if err := wire.CheckEntry(r.Data); err != nil {
+	like := Put{Queue: r.Queue, JID: r.JID, Klass: r.Klass, Tags: r.Tags, Throttles: r.Throttles} // as its copies are
+	if err := cmp.Or(like.CheckBounds(), wire.CheckEntry(r.Data)); err != nil {
 		return "", &ScriptError{Command: "recur", Message: err.Error()}
 	}
 	options := []any{"priority", wire.Number(r.Priority), "retries", r.Retries, "backlog", r.Backlog, "tags", wire.JSONList(r.Tags)}

@@ -54,7 +54,6 @@ func oneSentence(t *testing.T, what string, err error, names ...string) {
 // TestJIDsThatArePartsOfOthers: whatever is put here under the name of a key of another job is refused, in a sentence, unless the caller says
 // that it may; and so is the job whose key is taken.
 func TestJIDsThatArePartsOfOthers(t *testing.T) {
-	t.Parallel()
 	c := open(t, redistest.Shared(t))
 	for _, suffix := range suffixes {
 		put := queue.Put{Queue: "q", Klass: "K", JID: "a" + suffix}
@@ -83,7 +82,6 @@ func TestJIDsThatArePartsOfOthers(t *testing.T) {
 
 // TestAJobIsNotToBeWaitedFor: one job that stands where the dependents of another would be keeps nobody from anything but to wait for that.
 func TestAJobIsNotToBeWaitedFor(t *testing.T) {
-	t.Parallel()
 	c := open(t, redistest.Shared(t))
 	plant(t, c, "v5")
 	plant(t, c, "v5-dependents")
@@ -102,7 +100,6 @@ func TestAJobIsNotToBeWaitedFor(t *testing.T) {
 // TestNeighborsLive: of two jobs of which one has the name of a key of the other each runs, ends, is canceled, moved and pruned without
 // harm to its neighbor, whatever does it.
 func TestNeighborsLive(t *testing.T) {
-	t.Parallel()
 	c := open(t, redistest.Shared(t))
 	unified := queue.Unified(queue.DefaultNamespace, queue.Qless)
 	strict := func(args ...any) error {
@@ -225,7 +222,6 @@ func failAndCancel(t *testing.T, c *queue.Client, jid string) error {
 // TestNeighborsAreNotMergedAway: a job that gives its payloads to another, and a recurring job that cannot put its copy, leave alone what has the
 // name of their history.
 func TestNeighborsAreNotMergedAway(t *testing.T) {
-	t.Parallel()
 	c := open(t, redistest.Shared(t))
 	ctx, raw := t.Context(), c.Redis()
 	must(c.SetKeyOrder(ctx, queue.OrderFile{Owner: "f", Orders: []queue.KeyOrder{{Queue: "q", Merge: queue.MergeAll}}}, queue.AllOrders))(t)
@@ -258,7 +254,6 @@ func TestNeighborsAreNotMergedAway(t *testing.T) {
 
 // TestThrottlesThatArePartsOfOthers: of throttles, and of queues that limit their jobs, none keeps the jobs of another from being worked.
 func TestThrottlesThatArePartsOfOthers(t *testing.T) {
-	t.Parallel()
 	c := open(t, redistest.Shared(t))
 	ctx := t.Context()
 	_, err := c.Put(ctx, queue.Put{Queue: "q", Klass: "K", Throttles: []string{"a-locks"}})

@@ -75,6 +75,8 @@ func NewName(what, name string, sure Sure) error {
 	switch {
 	case name == "":
 		return wrong("the %s is empty; give it a name", what)
+	case len(name) > queue.MaxName:
+		return wrong("the %s must have at most %d bytes: it has %d", what, queue.MaxName, len(name))
 	case strings.ContainsFunc(name, unicode.IsControl):
 		return sure.of("The %s %q has a line break or another control character in it.", what, name)
 	case strings.TrimSpace(name) != name:

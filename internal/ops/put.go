@@ -43,6 +43,9 @@ func CheckPut(p queue.Put, sure Sure) error {
 	if n := len(p.Correlation); n > mostCorrelation {
 		return &Wrong{"correlation", fmt.Sprintf("must have 1 to %d bytes: it has %d", mostCorrelation, n)}
 	}
+	if err := p.CheckBounds(); err != nil {
+		return &Wrong{Why: err.Error()}
+	}
 	if err := p.Trace.Check(); err != nil {
 		name, why, _ := strings.Cut(err.Error(), " ")
 		return &Wrong{name, why}

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"oarlock/internal/glob"
 	"oarlock/internal/window"
 )
 
@@ -115,22 +116,11 @@ func (q CompiledQueue) klass(name string) (CompiledKlass, string) {
 		return k, name
 	}
 	for _, g := range q.Globs {
-		if match(g.Glob, name) {
+		if glob.Match(g.Glob, name) {
 			return g.Klass, g.Glob
 		}
 	}
 	return CompiledKlass{}, ""
-}
-
-// match reports whether a glob stands for a name, as in lua/lib/gate.lua: * for any bytes, ? for one.
-func match(glob, name string) bool {
-	switch {
-	case glob == "":
-		return name == ""
-	case glob[0] == '*': // of which there are two at most: Check sees to it
-		return match(glob[1:], name) || name != "" && match(glob, name[1:])
-	}
-	return name != "" && (glob[0] == '?' || glob[0] == name[0]) && match(glob[1:], name[1:])
 }
 
 func unique(names []string) (out []string) {
@@ -156,9 +146,9 @@ func (t CompiledThrottle) value(by []string, job Job) string {
 			return OtherValues
 		}
 	}
-	if len(value) > longestValue {
+	if len(value) > longestValue || isPart(value) {
 		sum := sha1.Sum([]byte(value))
-		return value[:24] + hex.EncodeToString(sum[:])
+		return value[:min(24, len(value))] + hex.EncodeToString(sum[:])
 	}
 	return value
 }

@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"oarlock/internal/glob"
 )
 
 func TestNeedsOfAJob(t *testing.T) {
@@ -59,7 +61,7 @@ func TestGlobsOfClasses(t *testing.T) {
 		want       bool
 	}{{"*", "", true}, {"Mail*", "Mail", true}, {"Mail*", "Mai", false}, {"M?il", "Mail", true}, {"M?il", "Mil", false}, {"a.b*", "axb", false}, {"*[", "x[", true}, {"a*", "a\n\xff", true},
 		{"K?", "Kä", false}, {"K??", "Kä", true}, {"*a*", "bab", true}, {"*a*", "bb", false}, {"", "", true}, {"?", "", false}} {
-		if match(tt.glob, tt.name) != tt.want {
+		if glob.Match(tt.glob, tt.name) != tt.want {
 			t.Errorf("%q stands for %q: %v", tt.glob, tt.name, !tt.want)
 		}
 	}

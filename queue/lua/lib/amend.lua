@@ -66,7 +66,7 @@ function keep_needed(list, words)
   local going, waiting = {}, {}
   for i, a in ipairs(list) do
     if a.action == 'cancel' and not words[i] then
-      going[a.jid], waiting[a.jid] = i, set_of('ql:j:' .. a.jid .. '-dependents')
+      going[a.jid], waiting[a.jid] = i, part_of_job('SRANDMEMBER', 'ql:j:' .. a.jid .. '-dependents', text14(#list)) -- one at least does not go, if there are more
     end
   end
   local again = next(going)

@@ -67,7 +67,8 @@ function class_of(rules, klass)
   if not known then
     known = {}
     for _, one in ipairs(rules.globs or {}) do
-      if string.find(klass, one.pattern) then
+      one.parts = one.parts or glob_parts(one.pattern)
+      if in_glob(one.parts, klass) then
         known = one.klass
         break
       end

@@ -31,7 +31,7 @@ function tell_dead(jid, queue, now, more)
   local ok, wanted = pcall(hooked)
   for _, want in ipairs(ok and wanted or {}) do
     for i = 2, #want do
-      if want[1] ~= queue and not told[want[1]] and string.find(queue, want[i]) then
+      if want[1] ~= queue and not told[want[1]] and in_glob(glob_parts(want[i]), queue) then
         told[want[1]], count = true, count + 1
         local name = 'dead-' .. jid .. '-' .. text17(now) .. (count > 1 and '-' .. count or '')
         pcall(put_dead, want[1], name, jid, queue, now, more)

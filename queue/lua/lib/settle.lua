@@ -230,7 +230,7 @@ function examine_further(batch, s)
     end
   end
   if s.action == 'cancel' then
-    local other = set_of(s.key .. '-dependents')[1]
+    local other = part_of_job('SRANDMEMBER', s.key .. '-dependents', '1')[1]
     if other then return 'refused', other .. ' waits for it; cancel both at once' end
     return
   end

@@ -6,10 +6,14 @@ function tag_key(tag)
   return 'ql:t:' .. (type(tag) == 'number' and text14(tag) or tag)
 end
 
+-- Of so many tags of a job there is an index. What has more was put by no door of ours.
+most_tags = 10000
+
 -- index_tags(jid, tags): one more use of each of a list of tags
 -- Rare.
 function index_tags(jid, tags)
-  for _, tag in ipairs(tags) do
+  for i = 1, math.min(#tags, most_tags) do
+    local tag = tags[i]
     redis.call('ZADD', tag_key(tag), ARGV[1], jid)
     redis.call('ZINCRBY', 'ql:tags', '1', tag)
   end
@@ -19,7 +23,8 @@ end
 -- job is gone.
 -- Rare.
 function unindex_tags(jid, tags)
-  for _, tag in ipairs(tags) do
+  for i = 1, math.min(#tags, most_tags) do
+    local tag = tags[i]
     local key = tag_key(tag)
     redis.call('ZREM', key, jid)
     if reqless and redis.call('EXISTS', key) == 0 then

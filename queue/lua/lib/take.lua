@@ -471,6 +471,8 @@ function choose_fit(batch, queue, jids, admitted, room)
     if ok then
       local size = #(f[3] or '')
       if job.ours or size > most then size = data_size(batch, job) end
+      local beside = #(f[2] or '') + #(f[4] or '')
+      if beside > 2048 then size = size + beside end
       if size > batch.bytes and #batch.jobs + #fit > 0 then
         batch.more = 1
         break
@@ -547,7 +549,8 @@ end
 -- Rare.
 function let_go_of(job)
   local places = {}
-  for _, tid in ipairs(cjson.decode(job.throttles)) do
+  for i, tid in ipairs(cjson.decode(job.throttles)) do
+    if i > most_throttles then break end
     places[tid] = (places[tid] or 0) + 1
     redis.pcall('ZREM', 'ql:th:' .. tid .. '-locks', places[tid] == 1 and job.jid or job.jid .. '\0' .. places[tid])
   end

@@ -16,10 +16,14 @@ function move_throttles(list, from, queue)
   return list
 end
 
+-- So many throttles a job may have that we take, places that rules give it included. One with more counts as damaged.
+most_throttles = 8192
+
 -- given_throttles(text, area) -> list, from an argument
 function given_throttles(text, area)
   local list = cjson.decode(text)
   if type(list) ~= 'table' then refuse(area, 'Arg "throttles" not a list: ' .. text) end
+  if area == 'Take' and #list > most_throttles then refuse(area, 'there are ' .. #list .. ', and at most ' .. most_throttles) end
   for _, tid in ipairs(list) do
     if type(tid) ~= 'string' and type(tid) ~= 'number' then
       refuse(area, 'Arg "throttles" must be strings: ' .. text)
@@ -133,8 +137,11 @@ function give_back(jid, queue, throttles, now, most, taken)
   if queue and not reqless then redis.pcall('ZREM', 'ql:q:' .. queue .. '-throttled', jid) end
   local ok, list = pcall(cjson.decode, throttles)
   if not ok or type(list) ~= 'table' then return 'throttles is ' .. excerpt(throttles) .. ', no list' end
-  local trouble, places = nil, {}
-  for _, tid in ipairs(list) do
+  local trouble, places, different = nil, {}, 0
+  for i = 1, math.min(#list, most_throttles) do
+    local tid = list[i]
+    if not places[tid] then different = different + 1 end
+    if different > 1024 then break end
     places[tid] = (places[tid] or 0) + 1
     if places[tid] > 1 then -- one of several that it has by rules
       redis.pcall('ZREM', 'ql:th:' .. tid .. '-locks', jid .. '\0' .. places[tid])

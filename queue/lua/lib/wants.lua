@@ -45,11 +45,15 @@ function is_weight(weight)
   return type(weight) == 'number' and weight >= 1 and weight <= 100 and weight % 1 == 0
 end
 
+-- So many windows of its own a job has at most; of one that another program gave more only the first count.
+most_windows = 64
+
 -- given_windows(text) -> list of names and spans, nil for an empty one
 -- Rare.
 function given_windows(text)
   local ok, list = pcall(cjson.decode, text)
   if not ok or type(list) ~= 'table' then refuse('Put', 'windows must be a list of texts: ' .. excerpt(text)) end
+  if #list > most_windows then refuse('Put', 'a job has at most ' .. most_windows .. ' windows: it has ' .. #list) end
   for _, window in ipairs(list) do
     if type(window) ~= 'string' or #window > 1024 then refuse('Put', 'windows must be texts of at most 1024 bytes: ' .. excerpt(text)) end
     if not string.find(window, '|', 1, true) and redis.call('HEXISTS', 'ql:oarlock:rules', 'window:' .. window) == 0 then
@@ -75,8 +79,8 @@ end
 -- Rare.
 function named_windows(g, list)
   local windows = {}
-  for _, name in ipairs(list) do
-    name = tostring(name)
+  for i = 1, math.min(#list, most_windows) do
+    local name = tostring(list[i])
     if string.find(name, '|', 1, true) then
       windows[#windows + 1] = { spec = name }
     else

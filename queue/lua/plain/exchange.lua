@@ -82,7 +82,8 @@ repeat
         break
       end
     end
-    bytes = bytes + #data
+    bytes = bytes + #data + #(f[3] or '')
+    if #(f[1] or '') > 1024 then bytes = bytes + #f[1] end
     reply[i + 1], waits[i], f[8], f[9] = f, now - time, heads[i], key
   end
   if not plain or bytes >= call_bytes then break end
