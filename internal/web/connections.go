@@ -20,7 +20,7 @@ const (
 
 // connections is a listener that never stops accepting. Where it has as many connections as it may, the one that has been idle for
 // longest goes; where none is idle, the new one is spare: it may ask whether we live, and goes if there are too many of its kind.
-// Of an address with too many its own idle ones go, and without any the new one does.
+// Of an address with too many its own idle ones go, and its spare ones are few.
 type connections struct {
 	net.Listener
 	exempt func(*http.Request) bool // reports whether an address may have any number, as that of a proxy; nil: none may
@@ -46,58 +46,55 @@ func newConnections(l net.Listener, exempt func(*http.Request) bool) *connection
 }
 
 func (c *connections) Accept() (net.Conn, error) {
-	for {
-		conn, err := c.Listener.Accept()
-		if err != nil {
-			return nil, err
-		}
-		if one := c.admit(conn); one != nil {
-			return one, nil
-		}
-		conn.Close()
+	conn, err := c.Listener.Accept()
+	if err != nil {
+		return nil, err
 	}
+	return c.admit(conn), nil
 }
 
-// admit gives a new connection a place, for which another one may have to go; nil if there is none for it.
+// admit gives a new connection a place, for which another one may have to go.
 func (c *connections) admit(conn net.Conn) *connection {
 	one := &connection{Conn: conn, of: c, address: c.counted(conn), since: time.Now()}
 	c.mu.Lock()
-	usual, spare, same := 0, 0, 0
+	var usual, spare, same, sameSpare int
 	for other := range c.all {
+		from := other.address == one.address
 		switch {
+		case other.spare && from:
+			spare, sameSpare = spare+1, sameSpare+1
 		case other.spare:
 			spare++
+		case from:
+			usual, same = usual+1, same+1
 		default:
 			usual++
 		}
-		if other.address == one.address {
-			same++
-		}
 	}
+	mine := func(o *connection) bool { return o.address == one.address }
 	var leaves *connection
-	fits := true
 	switch {
 	case one.address != "" && same >= c.each:
-		leaves = c.oldest(func(o *connection) bool { return !o.busy && o.address == one.address })
-		fits = leaves != nil
+		leaves = c.oldest(func(o *connection) bool { return !o.busy && !o.spare && mine(o) })
+		one.spare = leaves == nil
 	case usual >= c.most:
 		leaves = c.oldest(func(o *connection) bool { return !o.busy && !o.spare })
-		if one.spare = leaves == nil; one.spare && spare >= c.spare {
-			leaves = c.oldest(func(o *connection) bool { return o.spare })
-		}
+		one.spare = leaves == nil
+	}
+	switch {
+	case !one.spare:
+	case one.address != "" && sameSpare >= max(c.spare/4, 1):
+		leaves = c.oldest(func(o *connection) bool { return o.spare && mine(o) })
+	case spare >= c.spare:
+		leaves = c.oldest(func(o *connection) bool { return o.spare })
 	}
 	if leaves != nil {
 		delete(c.all, leaves)
 	}
-	if fits {
-		c.all[one] = struct{}{}
-	}
+	c.all[one] = struct{}{}
 	c.mu.Unlock()
 	if leaves != nil {
 		leaves.Conn.Close()
-	}
-	if !fits {
-		return nil
 	}
 	return one
 }

@@ -137,8 +137,14 @@ func TestConnectionsOfOneAddress(t *testing.T) {
 		dial(t, address, slow)
 		c.counts(t, i+2, i+1)
 	}
-	if code := get(t, address, "/api/v1/"); code != 0 {
-		t.Errorf("one too many is answered %d", code)
+	for range 5 {
+		if code := get(t, address, "/api/v1/"); code != http.StatusServiceUnavailable {
+			t.Errorf("one too many is answered %d", code)
+		}
+		if code := get(t, address, "/healthz"); code != http.StatusOK {
+			t.Errorf("healthz from there: %d", code)
+		}
+		dial(t, address, slow)
 	}
 	c.mu.Lock()
 	_, there := c.all[theirs]

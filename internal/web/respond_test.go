@@ -85,3 +85,25 @@ func TestParseRespond(t *testing.T) {
 		t.Errorf("who may put only are %v", got)
 	}
 }
+
+// Who may answer and not look hears nothing of a job of another class by naming its jid.
+func TestRespondTellsNothingOfOthers(t *testing.T) {
+	a, q := apart(t)
+	_, err := q.Put(t.Context(), queue.Put{JID: "theirs", Queue: "bank", Klass: "Secret"})
+	must(t, err)
+	g := as(t, "respond:Pay")
+	for _, end := range []string{"", "complete", "fail"} {
+		for _, again := range []bool{false, true} {
+			ask := func(jid string) string {
+				w := g.ask(a, "POST", "/api/v1/respond/Pay/c-"+end+"?jid="+jid+"&end="+end, "1")
+				return fmt.Sprint(w.Code, " ", strings.ReplaceAll(w.Body.String(), jid, "JID"))
+			}
+			if theirs, none := ask("theirs"), ask("nosuch"); theirs != none {
+				t.Errorf("end %q, again %v: of a job of another class it is told %s, of none %s", end, again, theirs, none)
+			}
+		}
+	}
+	if job, err := q.Get(t.Context(), "theirs"); err != nil || job.State != "waiting" {
+		t.Errorf("the job is %+v, %v", job, err)
+	}
+}

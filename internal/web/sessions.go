@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"net/http"
 	"sync"
@@ -99,10 +100,14 @@ func (g *Gate) cookie(r *http.Request) string {
 	if g.secure(r) {
 		names = names[:2]
 	}
+	first := ""
 	for _, name := range names {
-		if c, err := r.Cookie(name); err == nil {
-			return c.Value
+		for _, c := range r.CookiesNamed(name) { // another port of this host, or a path, may have one of the same name
+			if _, is := g.sessions.holder(c.Value); is {
+				return c.Value
+			}
+			first = cmp.Or(first, c.Value)
 		}
 	}
-	return ""
+	return first
 }

@@ -108,7 +108,12 @@ func TestSessions(t *testing.T) {
 		if b.in() {
 			t.Error("it has no end")
 		}
-		b.login(t, token)
+		left = b.login(t, token)
+		for _, both := range []string{left.Name + "=x; " + left.Name + "=" + left.Value, left.Name + "=" + left.Value + "; " + left.Name + "=x"} {
+			if w := (guest{door: door, shows: []string{"Cookie", both}}).ask(a, "GET", "/api/v1/", ""); w.Code != http.StatusOK {
+				t.Errorf("another port's cookie of the same name shuts it out: %d", w.Code)
+			}
+		}
 		elsewhere := &browser{a: a, door: &Door{Name: "other", Gate: withTokens(t, line)}, cookies: b.cookies}
 		if elsewhere.in() {
 			t.Error("it counts at another door")
