@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -819,18 +820,19 @@ func (w *modelWorld) decideAll() {
 func (w *modelWorld) settle() {
 	w.keepLocks()
 	defer w.keepLocks()
-	quiet := 0
+	quiet, holders := 0, w.holders()
 	for look := range 400 {
 		if look%30 == 29 {
 			w.keepLocks()
 		}
-		before := len(w.running)
 		w.now += 1.1
 		w.tend(w.awake(w.idle)...)
 		w.decideAll()
 		w.takeAs(w.idle, nil)
 		quiet++
-		if len(w.running) > before {
+		// Who waited in vain for an answer, or was lost, gives up its places: then others are tried who wait for these.
+		before := holders
+		if holders = w.holders(); !reflect.DeepEqual(holders, before) {
 			quiet = 0
 		}
 		if quiet > w.patience && w.now > w.calm {
