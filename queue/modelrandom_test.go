@@ -38,6 +38,33 @@ func compareAtRandom(t *testing.T, dialect Dialect) {
 	}
 }
 
+// TestCallsThatDiffered plays calls of which the reply was another than that of the model once.
+func TestCallsThatDiffered(t *testing.T) {
+	l := newLab(t, "redis", DefaultNamespace)
+	for _, test := range []struct {
+		name    string
+		dialect Dialect
+		calls   []string
+	}{
+		{"who is put again while it runs waits for the place that it has", Reqless, []string{
+			`queue.put w q a K {} 0 throttles ["s"]`, "queue.pop q w 1", `queue.put w q a K {} 0 throttles ["s"]`, "throttle.set s 1", "queue.pop q w 1"}},
+		{"and where qless pops it, for that of its queue", both, []string{
+			"queue.put w q a K {} 0", "queue.pop q w 1", "job.requeue v q a K {} 0", "queue.throttle.set q 1", "pop q w 1"}},
+		{"but has it still when its lock runs out", Reqless, []string{
+			`queue.put w q a K {} 0 throttles ["s"]`, "queue.pop q w 1", "throttle.set s 1", "config.set grace-period 0", "queue.pop q w 1", "queue.pop q w 1"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var steps []step
+			for i, call := range test.calls {
+				steps = append(steps, step{Now: fmt.Sprint(1000 + 100*i), Cmd: strings.Fields(call)})
+			}
+			if _, wrong := l.compare(t, test.dialect, again(steps)); wrong != "" {
+				t.Error(wrong)
+			}
+		})
+	}
+}
+
 // compare plays steps on an empty database and on a new model until they differ. It
 // returns the steps played and what was different in the last.
 func (l *lab) compare(t *testing.T, dialect Dialect, next func(m *model) (step, bool)) (played []step, wrong string) {

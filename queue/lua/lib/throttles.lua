@@ -60,7 +60,7 @@ function split_value(tid)
 end
 
 -- first_full(throttles, jid) -> the first of a list that has no room, or nil
---   jid   of a job that may hold some of them already, or nil
+--   jid   of a job to which those that it holds already are none; else nil, or false
 function first_full(throttles, jid)
   for _, tid in ipairs(throttles) do
     if room_in(tid) <= 0 and not (jid and redis.call('ZSCORE', 'ql:th:' .. tid .. '-locks', jid)) then return tid end
@@ -156,7 +156,8 @@ end
 -- admit(jid, job, queue, now, limit) -> whether the job may run: it then holds all
 -- its throttles, and otherwise waits for one
 --   limit  the history limit
--- One that was taken from its worker holds what the gate gave it, where its queue had rules until now. Who waits holds nothing.
+-- One that was taken from its worker holds what the gate gave it, where its queue had rules until now. Who waits holds nothing. One that was put again while
+-- it ran, by reqless, waits as any other where what it holds itself is all there is.
 -- Rare.
 function admit(jid, job, queue, now, limit)
   if job.gate then
@@ -169,7 +170,7 @@ function admit(jid, job, queue, now, limit)
     redis.call('HSET', 'ql:j:' .. jid, 'throttles', job.throttles)
   end
   local throttles = cjson.decode(job.throttles)
-  local full = first_full(throttles, jid)
+  local full = first_full(throttles, job.state == 'stalled' and jid)
   if full then
     if job.state == 'stalled' then give_back(jid, queue, job.throttles, now) end
     throttle(jid, job, queue, full, now, limit)
