@@ -67,14 +67,7 @@ func (a *App) apiRespond(c *Call) error {
 	case len(text) > 0:
 		r.Data = text
 	}
-	named := r.JID
-	if err := a.hideOthers(c, &r); err != nil {
-		return err
-	}
 	answered, err := ops.Respond(c.R.Context(), a.o.Redis, r)
-	if answered.JID == r.JID {
-		answered.JID = named
-	}
 	a.answered(&r, answered.JID, string(answered.Word), err)
 	if c.query("token") != "" && answered.JID != r.JID {
 		answered.JID = "" // who may answer one job alone does not hear which other has a correlation
@@ -92,19 +85,6 @@ func (a *App) apiRespond(c *Call) error {
 		return c.JSON(http.StatusOK, answered)
 	}
 	return c.JSON(http.StatusAccepted, answered)
-}
-
-// hideOthers has an answer to a job of another class go to a job that there is not, if its caller may not look: what is answered
-// then tells nothing of that job, not even whether it is there.
-func (a *App) hideOthers(c *Call, r *queue.Response) error {
-	if r.JID == "" || c.Who.May(Read) || c.Who.addressed {
-		return nil
-	}
-	job, err := a.o.Redis.Glances(c.R.Context(), queue.Detail{}, r.JID)
-	if err == nil && job[0].Row != queue.RowGone && job[0].Klass != r.Klass {
-		r.JID = queue.NewJID()
-	}
-	return err
 }
 
 // mayNotRespond refuses an answer to a job of another class than those that the caller may answer.
