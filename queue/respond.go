@@ -135,6 +135,10 @@ func (c *Client) respond(ctx context.Context, responses []Response) (results []R
 	return results, sent, in.Err
 }
 
+// deepestResponse is how deep an answer may be nested: a child reads it as a part of its job, and some readers, such as
+// Python's, give up at a thousand. The scripts say the same.
+const deepestResponse = 500
+
 // check finds what the script would not look at.
 func (r *Response) check() error {
 	refused := func(format string, args ...any) error {
@@ -151,6 +155,9 @@ func (r *Response) check() error {
 	if r.Data != nil {
 		if err := wire.CheckEntry(r.Data); err != nil { // a child that cannot read it fails its job
 			return refused("%v", err)
+		}
+		if depth := wire.Nesting(r.Data); depth > deepestResponse {
+			return refused("the data is nested %d deep, more than %d", depth, deepestResponse)
 		}
 	}
 	return nil

@@ -20,7 +20,7 @@ func CheckJSON(data []byte) error {
 	if string(bytes.TrimSpace(data)) == "false" {
 		return errors.New("the data must not be false")
 	}
-	if depth := nesting(data); depth > maxDepth {
+	if depth := Nesting(data); depth > maxDepth {
 		return fmt.Errorf("the data is nested %d deep, more than %d", depth, maxDepth)
 	}
 	return nil
@@ -35,8 +35,8 @@ func CheckEntry(data []byte) error {
 	return CheckJSON(data)
 }
 
-// nesting is how deep valid JSON goes.
-func nesting(data []byte) int {
+// Nesting is how deep valid JSON goes.
+func Nesting(data []byte) int {
 	depth, deepest, quoted := 0, 0, false
 	for i := 0; i < len(data); i++ {
 		switch c := data[i]; {

@@ -51,6 +51,35 @@ function check_said(said)
   if said.ending ~= '' and said.ending ~= 'complete' and said.ending ~= 'fail' then
     return 'bad end: it is complete or fail, not ' .. excerpt(said.ending)
   end
+  if said.data and not is_utf8(said.data) then return 'the data is not UTF-8, as JSON is' end
+  if said.data and is_deep(said.data, deepest_response) then
+    return 'the data is nested more than ' .. deepest_response .. ' deep'
+  end
+end
+
+deepest_response = 500 -- a child reads it as a part of its job, and some readers give up at a thousand
+
+-- is_utf8(text) -> whether it is, by what is left without all that is
+function is_utf8(text)
+  for _, sequence in ipairs({ '[\194-\223][\128-\191]', '\224[\160-\191][\128-\191]', '[\225-\236\238\239][\128-\191][\128-\191]',
+    '\237[\128-\159][\128-\191]', '\240[\144-\191][\128-\191][\128-\191]', '[\241-\243][\128-\191][\128-\191][\128-\191]',
+    '\244[\128-\143][\128-\191][\128-\191]' }) do
+    if not string.find(text, '[\128-\255]') then return true end
+    text = string.gsub(text, sequence, ' ')
+  end
+  return not string.find(text, '[\128-\255]')
+end
+
+-- is_deep(text, most) -> whether JSON is nested deeper
+function is_deep(text, most)
+  if #text <= 2 * most then return false end
+  local depth = 0
+  text = string.gsub(string.gsub(text, '\\.', ''), '"[^"]*"', '')
+  for bracket in string.gmatch(text, '[%[%]{}]') do
+    depth = depth + ((bracket == '[' or bracket == '{') and 1 or -1)
+    if depth > most then return true end
+  end
+  return false
 end
 
 -- response_text(now, correlation, said) -> JSON
