@@ -33,7 +33,7 @@ func (d *Doctor) Rules(ctx context.Context) error {
 		return d.hidden("rules", err)
 	}
 	for _, s := range strangers {
-		d.found(Warning, "rules", "Have it load our script (oarlock lua), or let it work other queues; see docs/limits.md.",
+		d.found(Warning, "rules", "Have it load our script (oarlock lua), or let it work other queues; see docs/limits.md. An oarlock from before 22 November 2026 knows no rules and no needs, and says nothing of it: upgrade it.",
 			"Worker %s took jobs of queue %s past its rules, last seen %s: it does not know them, or had the jobs before there were any, or somebody gave their places back by hand.", s.Worker, s.Queue, agoText(s.At, d.Client.Now()-s.At))
 	}
 	return nil
