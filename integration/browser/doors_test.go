@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"oarlock/internal/must"
 )
 
 // behindProxy is a program that listens at a Unix socket, asks for tokens, and is reached below a path.
@@ -119,10 +121,7 @@ func TestLoginBehindAProxy(t *testing.T) {
 		tb.fill("token", short)
 		tb.follow("Log in")
 		tb.sees("Queue mail")
-		lines, err := os.ReadFile(filepath.Join(p.dir, "tokens"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		lines := must.Get(os.ReadFile(filepath.Join(p.dir, "tokens")))(t)
 		p.write("tokens", string(lines[:strings.Index(string(lines), "carl")]))
 		tb.follow("Pause")
 		tb.sees("You are not logged in, or not any more")
@@ -151,10 +150,7 @@ func TestReadOnlyWeb(t *testing.T) {
 		return true
 	}, "web", "--read-only")
 	key := <-address
-	u, err := url.Parse(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must.Get(url.Parse(key))(t)
 	tb := open(t, u.Scheme+"://"+u.Host, 1280, true)
 	tb.refused = true
 	tb.visit(u.RequestURI())

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"oarlock/internal/must"
+
 	"github.com/chromedp/chromedp"
 )
 
@@ -139,9 +141,7 @@ func rollFlow(t *testing.T, p *program, tb *tab, _ bool) {
 	until("was given up")
 	tb.visit("/pools/keep")
 	tb.sees("no such module: mail")
-	if err := os.Remove(spoilt); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(spoilt))
 }
 
 // Two clicks lead from the overview to what a child prints that has a job, and one more from its pool; with scripts its next lines come by themselves.
@@ -298,9 +298,7 @@ func hasteFlow(t *testing.T, p *program, tb *tab, scripts bool) {
 	tb.sees("This would retry 1 job")
 	tb.follow("Retry 1 job")
 	tb.sees("What became of them")
-	if err := chromedp.Do(tb.ctx, chromedp.Reload()); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, chromedp.Do(tb.ctx, chromedp.Reload()))
 	tb.sees("What became of them")
 	tb.sees("0 done")
 	p.run("", "job", "cancel", "h1", "h3")

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"oarlock/internal/must"
 	"oarlock/internal/web/pagestest"
 )
 
@@ -35,10 +36,7 @@ func TestHostileProgram(t *testing.T) {
 	}
 	p := prepare(t, talking)
 	text := func(value any) string {
-		line, err := json.Marshal(value)
-		if err != nil {
-			t.Fatal(err)
-		}
+		line := must.Get(json.Marshal(value))(t)
 		return string(line)
 	}
 	var says, fails, jobs, put strings.Builder
@@ -60,10 +58,7 @@ func TestHostileProgram(t *testing.T) {
 		}
 		return p.key != ""
 	}, "dev", "--redis", "spawn")
-	u, err := url.Parse(p.key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must.Get(url.Parse(p.key))(t)
 	p.base = u.Scheme + "://" + u.Host
 	p.run(put.String(), "put", "talks", "--jobs", "--file", "-", "--force")
 	p.run(jobs.String(), "put", "fails", "--jobs", "--file", "-", "--force")

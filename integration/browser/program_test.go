@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"oarlock/internal/must"
 )
 
 // The configuration of the program that is looked at: one pool of which nothing ends well, one whose child tells of itself as
@@ -99,10 +101,7 @@ func start(t testing.TB, configuration string) *program {
 		p.key = line[at:]
 		return true
 	}, "dev", "--redis", "spawn")
-	u, err := url.Parse(p.key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	u := must.Get(url.Parse(p.key))(t)
 	p.base = u.Scheme + "://" + u.Host
 	return p
 }
@@ -111,21 +110,13 @@ func start(t testing.TB, configuration string) *program {
 func (p *program) begin(will func(line string) bool, args ...string) {
 	t := p.t
 	t.Helper()
-	path, err := binary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path := must.Get(binary())(t)
 	cmd := exec.Command(path, args...)
 	cmd.Dir = p.dir
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	out := must.Get(cmd.StdoutPipe())(t)
 	cmd.Stderr = cmd.Stdout
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, cmd.Start())
 	ready, told := make(chan bool, 1), make(chan string, 1)
 	go func() {
 		defer close(told)
@@ -167,18 +158,13 @@ func end(t testing.TB, cmd *exec.Cmd, told <-chan string) {
 // write writes a file into the directory of the program.
 func (p *program) write(name, text string) {
 	p.t.Helper()
-	if err := os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o644); err != nil {
-		p.t.Fatal(err)
-	}
+	must.Do(p.t, os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o644))
 }
 
 // run runs a command beside the program.
 func (p *program) run(in string, args ...string) string {
 	p.t.Helper()
-	path, err := binary()
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	path := must.Get(binary())(p.t)
 	cmd := exec.Command(path, args...)
 	cmd.Dir, cmd.Stdin = p.dir, strings.NewReader(in)
 	out, err := cmd.CombinedOutput()

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"oarlock/internal/must"
 	"oarlock/internal/web/assets"
 	"oarlock/internal/web/pages"
 	"oarlock/internal/web/pagestest"
@@ -96,13 +97,9 @@ func TestNobodyIsKeptOut(t *testing.T) {
 					continue // the other look has it
 				}
 				tb.visit(fmt.Sprintf("/sample/%d?theme=%s", n, look.theme))
-				if _, err := chromedp.Run(tb.ctx, chromedp.Evaluate[chromedp.Void](text)); err != nil {
-					t.Fatal(err)
-				}
+				must.Get(chromedp.Run(tb.ctx, chromedp.Evaluate[chromedp.Void](text)))(t)
 				var violations []string
-				if err := json.Unmarshal([]byte(eval[string](tb, runAxe)), &violations); err != nil {
-					t.Fatal(err)
-				}
+				must.Do(t, json.Unmarshal([]byte(eval[string](tb, runAxe)), &violations))
 				for _, v := range violations {
 					t.Errorf("%s: %s", sample.Name, v)
 				}
@@ -152,9 +149,7 @@ func TestTabOrder(t *testing.T) {
 		t.Fatalf("there are %d stops", stops)
 	}
 	for n := range stops {
-		if err := chromedp.Do(tb.ctx, chromedp.KeyEvent("\t")); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, chromedp.Do(tb.ctx, chromedp.KeyEvent("\t")))
 		const at = `((e, want, s) => e !== want ? "is at " + e.outerHTML.slice(0, 100) + ", not " + want.outerHTML.slice(0, 100) : s.outlineStyle === 'none' || parseFloat(s.outlineWidth) < 2 ? "is not seen at " + e.outerHTML.slice(0, 100) : "")`
 		if wrong := eval[string](tb, fmt.Sprintf(`%s(document.activeElement, window.stops[%d], getComputedStyle(document.activeElement))`, at, n)); wrong != "" {
 			t.Fatalf("stop %d %s", n, wrong)
@@ -175,9 +170,7 @@ func TestKeys(t *testing.T) {
 	tb.refused = true // there are only samples
 	press := func(keys string) {
 		t.Helper()
-		if err := chromedp.Do(tb.ctx, chromedp.KeyEvent(keys)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, chromedp.Do(tb.ctx, chromedp.KeyEvent(keys)))
 	}
 	for keys, place := range map[string]string{"go": "/", "gp": "/pools", "gq": "/queues", "gf": "/failures", "gs": "/supervisors", "gr": "/recurring", "?": "/help"} {
 		for tries := 0; ; tries++ {

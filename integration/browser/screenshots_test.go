@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"oarlock/internal/must"
+
 	"github.com/chromedp/chromedp"
 )
 
@@ -49,9 +51,7 @@ func TestScreenshots(t *testing.T) {
 	if dir == "" {
 		return // make screenshots asks for them
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.MkdirAll(dir, 0o755))
 	p := start(t, showcase)
 	p.write("resize.py", resize)
 	p.put("mail", "Send", 400, "")
@@ -77,19 +77,12 @@ func TestScreenshots(t *testing.T) {
 		"overview": {"/", "light", 1280, 860}, "failure": {"/failures/exit-1", "light", 1280, 760}, "job": {"/jobs/" + jidIn(job), "light", 1280, 900},
 		"slot": {"/pools/mail/0", "dark", 1280, 640}, "roll": {"/pools/keep", "light", 1280, 640}, "phone": {"/", "dark", 320, 860},
 	} {
-		if err := chromedp.Do(tb.ctx, chromedp.EmulateViewport(shot.width, shot.height)); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, chromedp.Do(tb.ctx, chromedp.EmulateViewport(shot.width, shot.height)))
 		tb.visit(fmt.Sprintf("/prefer?theme=%s&back=%s", shot.theme, shot.path))
 		tb.await(`document.querySelector("#live") === null || document.querySelector("#live").textContent.includes("live")`)
 		time.Sleep(1500 * time.Millisecond) // what is live has come
-		png, err := chromedp.Run(tb.ctx, chromedp.CaptureScreenshot())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name+".png"), png, 0o644); err != nil {
-			t.Fatal(err)
-		}
+		png := must.Get(chromedp.Run(tb.ctx, chromedp.CaptureScreenshot()))(t)
+		must.Do(t, os.WriteFile(filepath.Join(dir, name+".png"), png, 0o644))
 	}
 }
 

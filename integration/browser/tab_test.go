@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"oarlock/internal/must"
+
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
@@ -79,18 +81,10 @@ func open(t testing.TB, base string, width int64, scripts bool) *tab {
 	}
 	ctx, end := chromedp.NewContext(chrome, chromedp.WithNewBrowserContext())
 	tb := &tab{t: t, ctx: ctx, base: base}
-	if err := chromedp.Listen(ctx, tb.hear); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := chromedp.Call(ctx, log.Enable, struct{}{}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := chromedp.Call(ctx, network.Enable, network.EnableParams{}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := chromedp.Call(ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !scripts}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, chromedp.Listen(ctx, tb.hear))
+	must.Get(chromedp.Call(ctx, log.Enable, struct{}{}))(t)
+	must.Get(chromedp.Call(ctx, network.Enable, network.EnableParams{}))(t)
+	must.Get(chromedp.Call(ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !scripts}))(t)
 	tb.size(width)
 	t.Cleanup(func() {
 		tb.mu.Lock()
@@ -137,9 +131,7 @@ func (tb *tab) hear(event any) {
 // size sets the width of the window.
 func (tb *tab) size(width int64) {
 	tb.t.Helper()
-	if err := chromedp.Do(tb.ctx, chromedp.EmulateViewport(width, 900)); err != nil {
-		tb.t.Fatal(err)
-	}
+	must.Do(tb.t, chromedp.Do(tb.ctx, chromedp.EmulateViewport(width, 900)))
 }
 
 // visit opens a page of the program.

@@ -13,6 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"oarlock/internal/must"
 	"oarlock/internal/rules"
 	"oarlock/queue"
 )
@@ -83,10 +84,7 @@ func (f *fake) has(t *testing.T) map[string]int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := doc.Set()
-	if err != nil {
-		t.Fatal(err)
-	}
+	set := must.Get(doc.Set())(t)
 	out := map[string]int{}
 	for name, throttle := range set.Throttles {
 		out[name] = throttle.Limit
@@ -290,9 +288,7 @@ func TestTheFirstRulesAreWaitedForByAll(t *testing.T) {
 func TestAConflictIsLoggedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
-		if _, err := Apply(t.Context(), f, agree(limits("b", map[string]int{"x": 2}))); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(Apply(t.Context(), f, agree(limits("b", map[string]int{"x": 2}))))(t)
 		var log strings.Builder
 		k := NewKeeper(f, func(context.Context) {}, func(bool) {}, slog.New(slog.NewTextHandler(&log, nil)))
 		ctx, stop := context.WithCancel(t.Context())

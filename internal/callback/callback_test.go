@@ -6,15 +6,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"oarlock/internal/must"
 )
 
 // secretsOf are those of a file of that text.
 func secretsOf(t *testing.T, text string) (Secrets, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "secrets")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 	return Read(path)
 }
 
@@ -22,19 +22,10 @@ var one, two = strings.Repeat("1", 32), strings.Repeat("2", 32)
 
 // A token is of one job of one class, by a secret that the file names yet.
 func TestTokens(t *testing.T) {
-	before, err := secretsOf(t, one+"\n")
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must.Get(secretsOf(t, one+"\n"))(t)
 	token := before.Token("Pay", "a1")
-	between, err := secretsOf(t, "# the new one first\n\n"+two+"\r\n"+one)
-	if err != nil {
-		t.Fatal(err)
-	}
-	after, err := secretsOf(t, two)
-	if err != nil {
-		t.Fatal(err)
-	}
+	between := must.Get(secretsOf(t, "# the new one first\n\n"+two+"\r\n"+one))(t)
+	after := must.Get(secretsOf(t, two))(t)
 	for _, test := range []struct {
 		name              string
 		secrets           Secrets
@@ -68,16 +59,10 @@ func TestTokens(t *testing.T) {
 
 // An address names class, jid and token, whatever they are made of, and takes any correlation at its end.
 func TestAddress(t *testing.T) {
-	s, err := secretsOf(t, one)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(secretsOf(t, one))(t)
 	for _, klass := range []string{"Pay", "a/b c", "..", ".", "%s", "é\n?&="} {
 		for _, jid := range []string{"a1", "%20&token=x", "a/../b", "é\x00"} {
-			u, err := url.Parse(s.Address("https://jobs.example.com/oarlock/", klass, jid) + url.QueryEscape("order 17/&"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			u := must.Get(url.Parse(s.Address("https://jobs.example.com/oarlock/", klass, jid) + url.QueryEscape("order 17/&")))(t)
 			query := u.Query()
 			segment, _ := strings.CutSuffix(strings.TrimPrefix(u.EscapedPath(), "/oarlock/api/v1/respond/"), "/_")
 			if name, err := url.PathUnescape(segment); err != nil || name != klass && query.Get("klass") != klass {

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"oarlock/internal/must"
 	"oarlock/queue"
 )
 
@@ -136,9 +137,7 @@ func TestRedisAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		redis := &counted{queues: 3}
 		k := running(t, redis)
-		if _, err := k.Get(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(k.Get(t.Context()))(t)
 		redis.mu.Lock()
 		redis.away = queue.ErrAway
 		redis.mu.Unlock()

@@ -3,6 +3,8 @@ package cli
 import (
 	"strings"
 	"testing"
+
+	"oarlock/internal/must"
 )
 
 // A job for a queue that no supervisor works is put, and it is said so, with the nearest that one works.
@@ -12,9 +14,7 @@ func TestAPutIntoAQueueThatNobodyWorks(t *testing.T) {
 	if text := s.says(t, 0, "put reportz 1"); strings.Contains(text, told) {
 		t.Errorf("where no supervisor ever worked, it says %s", text)
 	}
-	if err := c.NoteServed(t.Context(), []string{"reports", "mail-*"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, c.NoteServed(t.Context(), []string{"reports", "mail-*"}))
 	s.says(t, 0, "put reportz 1 --jid z", told+"reportz; did you mean reports?")
 	s.says(t, 0, "put reportz 1 --json", told+"reportz; did you mean reports?")
 	for _, queue := range []string{"reports", "mail-7"} {
@@ -24,9 +24,7 @@ func TestAPutIntoAQueueThatNobodyWorks(t *testing.T) {
 	}
 	s.says(t, 0, "job why z", told+"reportz: name it in the queues of a pool.")
 	s.says(t, 0, "job why mail-7", "a supervisor works it", "oarlock status --all")
-	if _, err := c.Pop(t.Context(), "reportz", "another program's", 1); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(c.Pop(t.Context(), "reportz", "another program's", 1))(t)
 	if text := s.says(t, 0, "put reportz 1"); strings.Contains(text, told) {
 		t.Errorf("of a queue from which somebody took, it says %s", text)
 	}

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"oarlock/internal/must"
 )
 
 func TestPutRefusesWhatIsNotUTF8(t *testing.T) {
@@ -13,8 +15,6 @@ func TestPutRefusesWhatIsNotUTF8(t *testing.T) {
 	}
 	s.says(t, exitUsage, "put q \"caf\xe9\"", "it is not UTF-8 from byte 4 on")
 	file := filepath.Join(t.TempDir(), "jobs")
-	if err := os.WriteFile(file, []byte("1\n\"caf\xe9\"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(file, []byte("1\n\"caf\xe9\"\n"), 0o600))
 	s.says(t, exitFailed, "put q --file "+file, "line 2: it is not UTF-8 from byte 4 on")
 }

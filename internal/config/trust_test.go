@@ -93,8 +93,7 @@ func TestOrigin(t *testing.T) {
 			file, err := os.OpenFile(path, os.O_RDWR, 0) // both ends of a pipe
 			must.Do(t, err)
 			defer file.Close()
-			from, err := originOf(path, file)
-			must.Do(t, err)
+			from := must.Get(originOf(path, file))(t)
 			for what, pair := range map[string]struct {
 				got  error
 				want string
@@ -111,8 +110,7 @@ func TestOrigin(t *testing.T) {
 func TestOriginOfAFileThatWasReplaced(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "file")
 	must.Do(t, os.WriteFile(path, nil, 0o600))
-	file, err := os.Open(path)
-	must.Do(t, err)
+	file := must.Get(os.Open(path))(t)
 	defer file.Close()
 	must.Do(t, errors.Join(os.Rename(path, path+".old"), os.WriteFile(path, nil, 0o600)))
 	if from, err := originOf(path, file); err != nil || from.foreign == nil || !strings.Contains(from.foreign.Error(), "replaced") {

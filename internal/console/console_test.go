@@ -12,6 +12,7 @@ import (
 	"github.com/creack/pty"
 
 	"oarlock/internal/logging"
+	"oarlock/internal/must"
 	"oarlock/internal/screen"
 	"oarlock/protocol"
 	"oarlock/runner"
@@ -97,9 +98,7 @@ func TestLinesAreNotMixed(t *testing.T) {
 		write.Close()
 	}()
 	var text bytes.Buffer
-	if _, err := text.ReadFrom(read); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(text.ReadFrom(read))(t)
 	whole := regexp.MustCompile(`^mail\[\d\]        \| x{900}$`)
 	lines := strings.Split(strings.TrimSuffix(text.String(), "\n"), "\n")
 	for _, line := range lines {

@@ -8,6 +8,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"oarlock/internal/must"
 )
 
 // Who may ask nothing is told why by every path, and nothing is done.
@@ -29,14 +31,8 @@ func TestRefused(t *testing.T) {
 		client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "unix", path)
 		}}}
-		r, err := http.NewRequestWithContext(t.Context(), method, "http://oarlock"+url, strings.NewReader("{}"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		w, err := client.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(http.NewRequestWithContext(t.Context(), method, "http://oarlock"+url, strings.NewReader("{}")))(t)
+		w := must.Get(client.Do(r))(t)
 		defer w.Body.Close()
 		text, _ := io.ReadAll(w.Body)
 		return w.StatusCode, string(text)

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"oarlock/internal/must"
 )
 
 // The program in the documents, run as it stands there, decides about jobs whatever their data is.
@@ -16,10 +18,7 @@ func TestTheProgramInTheDocuments(t *testing.T) {
 	if err != nil {
 		t.Skipf("SKIPPED python3 is not installed (apt install python3): %v", err)
 	}
-	text, err := os.ReadFile("../../docs/limits.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../../docs/limits.md"))(t)
 	_, program, _ := strings.Cut(string(text), "```python\n")
 	program, _, found := strings.Cut(program, "```\n")
 	if !found {

@@ -6,14 +6,13 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"oarlock/internal/must"
 )
 
 // Every reason that why gives is followed by its code: a program that asks is not left with a sentence.
 func TestEachReasonHasACode(t *testing.T) {
-	text, err := os.ReadFile("why.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("why.go"))(t)
 	reasons := regexp.MustCompile(`(?m)^\t+w\.because\(`).FindAllIndex(text, -1)
 	codes := regexp.MustCompile(`(?m)^\t+w\.is\(`).FindAllIndex(text, -1)
 	if len(reasons) < 40 || len(codes) != len(reasons) {
@@ -29,24 +28,15 @@ func TestEachReasonHasACode(t *testing.T) {
 // A code that no reason has would be waited for in vain.
 func TestEachCodeIsGiven(t *testing.T) {
 	var all []byte
-	files, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(filepath.Glob("*.go"))(t)
 	for _, name := range files {
 		if name == "code.go" || strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(name))(t)
 		all = append(all, text...)
 	}
-	text, err := os.ReadFile("code.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("code.go"))(t)
 	codes := regexp.MustCompile(`(?m)^\t(\w+) +Code = `).FindAllSubmatch(text, -1)
 	if len(codes) < 40 {
 		t.Fatalf("%d codes", len(codes))

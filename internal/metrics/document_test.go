@@ -4,14 +4,13 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"oarlock/internal/must"
 )
 
 // The document lists every metric, as it is.
 func TestTheDocumentListsThem(t *testing.T) {
-	text, err := os.ReadFile("../../docs/metrics.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(os.ReadFile("../../docs/metrics.md"))(t)
 	lines := strings.Count(string(text), "\n| `oarlock_")
 	for _, m := range table {
 		labels := strings.Join(m.labels, ", ")

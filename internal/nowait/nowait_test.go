@@ -12,25 +12,18 @@ import (
 	"testing"
 	"time"
 
+	"oarlock/internal/must"
+
 	"golang.org/x/sys/unix"
 )
 
 // pair is a connection of this package and its peer.
 func pair(t *testing.T) (ours, peer net.Conn) {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := must.Get(net.Listen("tcp", "127.0.0.1:0"))(t)
 	defer l.Close()
-	dialed, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	peer, err = l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
+	dialed := must.Get(net.Dial("tcp", l.Addr().String()))(t)
+	peer = must.Get(l.Accept())(t)
 	ours = Conn(dialed)
 	if _, ok := ours.(*conn); !ok {
 		t.Fatalf("a socket became %T", ours)
@@ -57,9 +50,7 @@ func TestConnCarriesAll(t *testing.T) {
 		wrote <- errors.Join(err, ours.(*conn).Conn.(*net.TCPConn).CloseWrite())
 	}()
 	got, err := io.ReadAll(ours) // to the end, which is io.EOF
-	if err := errors.Join(err, <-wrote, <-echoed); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, errors.Join(err, <-wrote, <-echoed))
 	if !bytes.Equal(got, sent) {
 		t.Errorf("%d bytes came back, or others; want the %d sent", len(got), len(sent))
 	}
@@ -101,18 +92,12 @@ func TestConnErrors(t *testing.T) {
 func TestConnIsLookedAt(t *testing.T) {
 	ours, peer := pair(t)
 	look := func() (seen string) {
-		raw, err := ours.(syscall.Conn).SyscallConn()
-		if err != nil {
-			t.Fatal(err)
-		}
-		err = raw.Read(func(fd uintptr) bool {
+		raw := must.Get(ours.(syscall.Conn).SyscallConn())(t)
+		must.Do(t, raw.Read(func(fd uintptr) bool {
 			n, _ := Peek(int(fd), make([]byte, 1))
 			seen = map[int]string{0: "the end", 1: "a byte"}[n]
 			return true
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		}))
 		return seen
 	}
 	if got := look(); got != "" {
@@ -126,9 +111,7 @@ func TestConnIsLookedAt(t *testing.T) {
 	if got := look(); got != "a byte" {
 		t.Errorf("saw %q of a peer that wrote", got)
 	}
-	if _, err := ours.Read(make([]byte, 1)); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(ours.Read(make([]byte, 1)))(t)
 	peer.Close()
 	awaitInput(t, ours)
 	if got := look(); got != "the end" {
@@ -139,13 +122,10 @@ func TestConnIsLookedAt(t *testing.T) {
 // awaitInput returns when a read would not wait.
 func awaitInput(t *testing.T, c net.Conn) {
 	t.Helper()
-	err := c.(*conn).RawConn.Read(func(fd uintptr) bool {
+	must.Do(t, c.(*conn).RawConn.Read(func(fd uintptr) bool {
 		_, err := Peek(int(fd), make([]byte, 1))
 		return err != syscall.EAGAIN
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 }
 
 // What is no socket stays what it is.
@@ -160,9 +140,7 @@ func TestConnOfAPipe(t *testing.T) {
 
 func TestPipe(t *testing.T) {
 	var p [2]int
-	if err := unix.Pipe2(p[:], unix.O_NONBLOCK|unix.O_CLOEXEC); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, unix.Pipe2(p[:], unix.O_NONBLOCK|unix.O_CLOEXEC))
 	defer unix.Close(p[0])
 	b := make([]byte, 10)
 	if n, err := Read(p[0], b); n != 0 || err != syscall.EAGAIN {
@@ -192,10 +170,7 @@ func TestPipe(t *testing.T) {
 }
 
 func TestClock(t *testing.T) {
-	before, err := Clock(unix.CLOCK_MONOTONIC)
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := must.Get(Clock(unix.CLOCK_MONOTONIC))(t)
 	boot, err := Clock(unix.CLOCK_BOOTTIME)
 	if err != nil || before <= 0 || boot < before {
 		t.Errorf("up %v, of which awake %v: %v", boot, before, err)

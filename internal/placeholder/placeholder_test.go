@@ -4,6 +4,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+
+	"oarlock/internal/must"
 )
 
 func TestFill(t *testing.T) {
@@ -57,10 +59,7 @@ func TestFill(t *testing.T) {
 
 // What a value says is not looked through again.
 func TestFillOnlyOnce(t *testing.T) {
-	text, err := Parse("{data.x}{{jid}}")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(Parse("{data.x}{{jid}}"))(t)
 	if got, err := text.Fill(func(Name) (string, error) { return "{jid}}}{{", nil }); err != nil || got != "{jid}}}{{{jid}" {
 		t.Errorf("filled %q, %v", got, err)
 	}

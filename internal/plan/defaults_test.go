@@ -5,14 +5,12 @@ import (
 	"time"
 
 	"oarlock/internal/config"
+	"oarlock/internal/must"
 )
 
 // Where nothing is said, an attempt has a day, as has the answer to a job that parks, and a job of whatever class is as any other.
 func TestTheDefaultsOfAJob(t *testing.T) {
-	pool, err := Pool("p", config.DefaultPool())
-	if err != nil {
-		t.Fatal(err)
-	}
+	pool := must.Get(Pool("p", config.DefaultPool()))(t)
 	if timeout := pool.TimeoutOf("Unheard", pool.Timeout); timeout != 86400*time.Second {
 		t.Errorf("an attempt has %v", timeout)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"oarlock/internal/config"
+	"oarlock/internal/must"
 )
 
 // A child under another user has that user's home, name and shell, unless the pool says
@@ -14,10 +15,7 @@ func TestHomeOfAnotherUser(t *testing.T) {
 	for name, value := range map[string]string{"HOME": "/root", "USER": "root", "LOGNAME": "root", "SHELL": "/bin/zsh", "OTHER": "stays"} {
 		t.Setenv(name, value)
 	}
-	nobody, err := user.Lookup("nobody")
-	if err != nil {
-		t.Fatal(err)
-	}
+	nobody := must.Get(user.Lookup("nobody"))(t)
 	named := []string{"HOME=" + nobody.HomeDir, "LOGNAME=nobody", "SHELL=" + shellOf("nobody"), "USER=nobody"}
 	for _, tt := range []struct {
 		name    string
@@ -37,10 +35,7 @@ func TestHomeOfAnotherUser(t *testing.T) {
 			tt.sandbox.Kill = pool.Sandbox.Kill
 			pool.Sandbox = tt.sandbox
 			pool.Command = []string{"true"}
-			spec, err := Spec("p", pool)
-			if err != nil {
-				t.Fatal(err)
-			}
+			spec := must.Get(Spec("p", pool))(t)
 			for _, pair := range tt.want {
 				if !slices.Contains(spec.Env, pair) {
 					t.Errorf("there is no %s in %q", pair, spec.Env)

@@ -5,13 +5,12 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"oarlock/internal/must"
 )
 
 func TestSecretsAreInNoData(t *testing.T) {
-	r, err := New([]string{"$..password", "$.card.number", "$.users[*].id", "$..deep.inner"}, []string{`card \d+ s3cr3t`, `^40\d\d$`})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(New([]string{"$..password", "$.card.number", "$.users[*].id", "$..deep.inner"}, []string{`card \d+ s3cr3t`, `^40\d\d$`}))(t)
 	for text, want := range map[string]string{
 		`{"user":"ann","password":"s3cr3t"}`:                    `{"user":"ann","password":"•••"}`,
 		`{ "a" : [ {"b":{"dbPassword" : "s3cr3t"} } ] }`:        `{ "a" : [ {"b":{"dbPassword" : "•••"} } ] }`,
@@ -46,10 +45,7 @@ func TestSecretsAreInNoData(t *testing.T) {
 
 // Whatever is cut off, what is left of a secret is blanked; and whole documents stay documents.
 func TestCutData(t *testing.T) {
-	r, err := New([]string{"$..password"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(New([]string{"$..password"}, nil))(t)
 	whole := []byte(`{"a":[1,{"password":{"x":["s3cr3t","s3cr3t"]}}],"password":"s3cr3t \"s3cr3t\"","z":"fine"}`)
 	for end := range whole {
 		if got, _ := r.Data(whole[:end]); bytes.Contains(got, []byte("s3c")) {
@@ -65,10 +61,7 @@ func TestCutData(t *testing.T) {
 }
 
 func FuzzData(f *testing.F) {
-	r, err := New([]string{"$..password", "$.a[*].b"}, []string{"x+y"})
-	if err != nil {
-		f.Fatal(err)
-	}
+	r := must.Get(New([]string{"$..password", "$.a[*].b"}, []string{"x+y"}))(f)
 	f.Add([]byte(`{"password":"s3cr3t","a":[{"b":1}]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		got, did := r.Data(text)

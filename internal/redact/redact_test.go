@@ -3,16 +3,15 @@ package redact
 import (
 	"strings"
 	"testing"
+
+	"oarlock/internal/must"
 )
 
 // hidden is in no line that was redacted.
 const hidden = "s3cr3t"
 
 func TestSecretsAreInNoLine(t *testing.T) {
-	r, err := New([]string{"$..password", "$..token", "$..authorization"}, []string{`card \d+ s3cr3t`})
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(New([]string{"$..password", "$..token", "$..authorization"}, []string{`card \d+ s3cr3t`}))(t)
 	for _, line := range []string{
 		`{"user":"ann","password":"s3cr3t"}`,
 		`{"a":[{"b":{"Password":"s3cr3t"}}]}`,
@@ -49,10 +48,7 @@ func TestSecretsAreInNoLine(t *testing.T) {
 
 // Time is in proportion to the line, whatever is in it.
 func TestHostileLines(t *testing.T) {
-	r, err := New([]string{"$..password"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(New([]string{"$..password"}, nil))(t)
 	for _, piece := range []string{"{", "[", `{"password":`, `password="`, `\"`, "://a:", "password=" + hidden + " "} {
 		if got, _ := r.Line(strings.Repeat(piece, 1<<20/len(piece))); strings.Contains(got, hidden) {
 			t.Errorf("%q repeated: a secret is left", piece)

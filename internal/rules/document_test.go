@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"oarlock/internal/must"
 )
 
 // file is the rules of one host: a throttle of each name with that limit.
@@ -25,10 +27,7 @@ func limitsOf(t *testing.T, d Document) map[string][2]any {
 	if err != nil || !read.Equal(d) {
 		t.Fatalf("%s is read otherwise: %v", d.Text(), err)
 	}
-	s, err := read.Set()
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := must.Get(read.Set())(t)
 	all := map[string][2]any{}
 	for name, r := range s.Throttles {
 		all[name] = [2]any{r.Limit, read.Entries[kindThrottle+name].Owner}
@@ -98,10 +97,7 @@ func TestWhoLooksAddsWhatNobodyHas(t *testing.T) {
 
 // What a newer version wrote stays as it is.
 func TestUnknownEntriesStay(t *testing.T) {
-	d, err := ParseDocument(`{"entries":{"quotas.a":{"owner":"b","revision":1,"rule":{"n":12345678901234567890}}}}`)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := must.Get(ParseDocument(`{"entries":{"quotas.a":{"owner":"b","revision":1,"rule":{"n":12345678901234567890}}}}`))(t)
 	d, conflicts := d.Agree(file("a", 9, map[string]int{"x": 1}), true)
 	if got := string(d.Entries["quotas.a"].Rule); got != `{"n":12345678901234567890}` || len(conflicts) != 0 {
 		t.Errorf("it is %s; %v", got, conflicts)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"oarlock/internal/glob"
+	"oarlock/internal/must"
 )
 
 func TestNeedsOfAJob(t *testing.T) {
@@ -40,10 +41,7 @@ func TestValues(t *testing.T) {
 		{"/a", `{"a":"x","b":"` + strings.Repeat("y", MostData) + `"}`, "-"}, // as the gate has it
 		{"$klass", `{}`, "K"}, {"$queue", `{}`, "q"}, {"$tag:t:", `{}`, "one"}, {"$tag:none:", `{}`, "-"},
 	} {
-		by, err := parseBy(tt.by)
-		if err != nil {
-			t.Fatal(err)
-		}
+		by := must.Get(parseBy(tt.by))(t)
 		got := CompiledThrottle{}.value(by, Job{Queue: "q", Klass: "K", Data: []byte(tt.data), Tags: []string{"a", "t:one", "t:two"}})
 		if got != tt.want {
 			t.Errorf("%s of %s is %q, want %q", tt.by, tt.data, got, tt.want)

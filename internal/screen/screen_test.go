@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"oarlock/internal/must"
 )
 
 func TestSpan(t *testing.T) {
@@ -46,19 +48,13 @@ func TestScreensAreWrittenInOnePlace(t *testing.T) {
 	}
 	past := regexp.MustCompile(`fmt\.F?[pP]rint|io\.WriteString|os\.Std(out|err)\.Write`)
 	seen := 0
-	files, err := filepath.Glob("../*/*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	files := must.Get(filepath.Glob("../*/*.go"))(t)
 	for _, file := range files {
 		dir := filepath.Base(filepath.Dir(file))
 		if strings.HasSuffix(file, "_test.go") || dir == "check" || dir == "redistest" {
 			continue // the gate, and what is for tests, talk to those who build this
 		}
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(file))(t)
 		seen++
 		if n := len(past.FindAll(text, -1)); n != allowed[filepath.Base(file)]+allowed[dir+"/"+filepath.Base(file)] {
 			t.Errorf("%s prints in %d places past Printf, PrintLine and Table", file, n)

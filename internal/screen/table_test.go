@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"oarlock/internal/must"
+
 	"github.com/charmbracelet/x/ansi"
 	"github.com/creack/pty"
 )
@@ -18,9 +20,7 @@ func onTerminal(t *testing.T, columns int, print func(w *Out)) (lines []string) 
 	}
 	defer ours.Close()
 	defer theirs.Close()
-	if err := pty.Setsize(ours, &pty.Winsize{Rows: 24, Cols: uint16(columns)}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, pty.Setsize(ours, &pty.Winsize{Rows: 24, Cols: uint16(columns)}))
 	go func() {
 		out := NewOut(theirs)
 		print(out)

@@ -5,15 +5,15 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"oarlock/internal/must"
 )
 
 // A signal that comes before there is a service is kept for it, and ends nothing by itself.
 func TestSignalsBeforeThereIsAService(t *testing.T) {
 	caught := CatchSignals(true)
 	defer caught.Release()
-	if err := syscall.Kill(os.Getpid(), syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, syscall.Kill(os.Getpid(), syscall.SIGTERM))
 	for _, c := range []<-chan os.Signal{caught.stops, caught.all} {
 		select {
 		case s := <-c:

@@ -8,14 +8,14 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"oarlock/internal/must"
 )
 
 // What is said before is what the kernel does: each file is run, too.
 func TestTrouble(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.Symlink("/bin/sh", filepath.Join(dir, "mine")); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Symlink("/bin/sh", filepath.Join(dir, "mine")))
 	tests := []struct{ name, text, says, env string }{
 		{"plain", "#!/bin/sh\n", "", ""},
 		{"blanks", "#! /bin/sh -e \necho\n", "", ""},
@@ -36,9 +36,7 @@ func TestTrouble(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			file := filepath.Join(dir, "file")
-			if err := os.WriteFile(file, []byte(tt.text), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, os.WriteFile(file, []byte(tt.text), 0o755))
 			if got := Trouble(file, dir); !strings.HasPrefix(got, tt.says) || tt.says == "" && got != "" {
 				t.Errorf("says %q; want %q", got, tt.says)
 			}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"oarlock/internal/doctor"
+	"oarlock/internal/must"
 	"oarlock/internal/screen"
 	"oarlock/internal/screentest"
 	"oarlock/internal/service"
@@ -23,24 +24,17 @@ func TestHostileTextsOfASupervisor(t *testing.T) {
 	for _, v := range []any{&shot, &event, &kept} {
 		screentest.Fill(reflect.ValueOf(v).Elem())
 	}
-	text, err := json.Marshal(kept)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.Marshal(kept))(t)
 	finding := doctor.Finding{Subject: screentest.Hostile, Text: screentest.Hostile, Advice: screentest.Hostile}
 	var out bytes.Buffer
 	Status(&out, shot)
-	if err := Event(&out, event); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, Event(&out, event))
 	Record(&out, text)
 	Finding(&out, finding)
 	screentest.Clean(t, "a supervisor", out.String())
 	out.Reset()
 	for _, v := range []any{shot, event, kept, finding} {
-		if err := screen.PrintJSON(&out, v); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, screen.PrintJSON(&out, v))
 	}
 	screentest.Clean(t, "a supervisor's JSON", out.String())
 }

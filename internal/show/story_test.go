@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"oarlock/internal/must"
 	"oarlock/supervisor"
 )
 
@@ -33,10 +34,7 @@ func TestStory(t *testing.T) {
 		{"silence", supervisor.Record{Ending: "left-early"}, []string{"It left without a verdict."}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			text, err := json.Marshal(tt.record)
-			if err != nil {
-				t.Fatal(err)
-			}
+			text := must.Get(json.Marshal(tt.record))(t)
 			var out bytes.Buffer
 			Record(&out, text)
 			for _, want := range tt.want {

@@ -9,26 +9,22 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"oarlock/internal/must"
 )
 
 // manager is the socket of a service manager.
 func manager(t *testing.T) func() string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "notify")
-	conn, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := must.Get(net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"}))(t)
 	t.Cleanup(func() { conn.Close() })
 	t.Setenv("NOTIFY_SOCKET", path)
 	return func() string {
 		t.Helper()
 		message := make([]byte, 1024)
 		conn.SetReadDeadline(time.Now().Add(10 * time.Second))
-		n, err := conn.Read(message)
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := must.Get(conn.Read(message))(t)
 		return string(message[:n])
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"oarlock/internal/hub"
+	"oarlock/internal/must"
 	"oarlock/internal/redact"
 	"oarlock/internal/redistest"
 	"oarlock/internal/rules"
@@ -23,10 +24,7 @@ import (
 // opened is a client of a Redis.
 func opened(t testing.TB, server *redistest.Server) *queue.Client {
 	t.Helper()
-	q, err := queue.Open(t.Context(), queue.Options{URL: server.URL, ReadTimeout: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
+	q := must.Get(queue.Open(t.Context(), queue.Options{URL: server.URL, ReadTimeout: time.Minute}))(t)
 	t.Cleanup(func() { q.Close() })
 	return q
 }
@@ -42,10 +40,7 @@ func apartOn(t *testing.T, server *redistest.Server) (*App, *queue.Client) {
 	t.Helper()
 	t.Parallel()
 	q := opened(t, server)
-	secrets, err := redact.New([]string{"$..password"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	secrets := must.Get(redact.New([]string{"$..password"}, nil))(t)
 	return New(Options{Redis: q, Supervisor: aSupervisor(), Log: slog.New(slog.DiscardHandler), Version: "v1", Census: counting(t, q), Rules: someRules, Redactor: secrets}), q
 }
 
@@ -178,10 +173,7 @@ func TestPutReplacesNoJobThatWasMovedAway(t *testing.T) {
 	c := &Call{Who: Caller{Name: "ann", Put: []string{"mail", "post-*"}}, R: httptest.NewRequest("POST", "/", nil)}
 	putAll := func(puts ...queue.Put) []queue.PutResult {
 		t.Helper()
-		results, err := q.PutAll(t.Context(), puts)
-		if err != nil {
-			t.Fatal(err)
-		}
+		results := must.Get(q.PutAll(t.Context(), puts))(t)
 		return results
 	}
 	putAll(queue.Put{Queue: "post-1", JID: "j", Klass: "K"})
@@ -190,9 +182,7 @@ func TestPutReplacesNoJobThatWasMovedAway(t *testing.T) {
 	if err != nil || slices.ContainsFunc(theirs, func(p *Problem) bool { return p != nil }) {
 		t.Fatalf("%v, %v", theirs, err)
 	}
-	if err := q.Move(t.Context(), "j", "secret", 0); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, q.Move(t.Context(), "j", "secret", 0))
 	got := putAll(puts...)
 	if p := problemOf(got[0].Err); p.Status != 409 || p.Code != "changed" || strings.Contains(p.Detail, "secret") {
 		t.Errorf("one that was moved is answered by %+v", p)
@@ -298,9 +288,7 @@ func TestAnswersNameWhatIs(t *testing.T) {
 	if text := wants(t, 400, g.ask(a, "GET", "/api/v1/tracked?limit=-1", "")); field(t, text, "detail") != "limit: -1 is no whole number from 0 on" {
 		t.Errorf("a limit below zero: %s", text)
 	}
-	if err := q.Redis().Do(t.Context(), "HSET", "ql:j:over", "jid", "over", "klass", "k", "state", "complete", "queue", "", "data", "{}").Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, q.Redis().Do(t.Context(), "HSET", "ql:j:over", "jid", "over", "klass", "k", "state", "complete", "queue", "", "data", "{}").Err())
 	if text := wants(t, 409, g.ask(a, "POST", "/api/v1/jobs/over/retry", "")); field(t, text, "code") != "changed" {
 		t.Errorf("a retry of what is complete: %s", text)
 	}
@@ -374,9 +362,7 @@ func TestPutManyLines(t *testing.T) {
 func TestJobDeeds(t *testing.T) {
 	a, q := apart(t)
 	g, ctx := as(t, "write"), t.Context()
-	if _, err := q.Put(ctx, queue.Put{Queue: "mail", JID: "j", Klass: "Send", Data: []byte(`{"password":"s3cr3t","to":"ann"}`)}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(q.Put(ctx, queue.Put{Queue: "mail", JID: "j", Klass: "Send", Data: []byte(`{"password":"s3cr3t","to":"ann"}`)}))(t)
 	w := g.ask(a, "GET", "/api/v1/jobs/j", "")
 	tag := w.Header().Get("ETag")
 	if text := wants(t, 200, w); strings.Contains(text, "s3cr3t") || field(t, text, "redacted") != true || tag == "" {
@@ -421,9 +407,7 @@ func TestJobDeeds(t *testing.T) {
 	if text := wants(t, 200, g.ask(a, "GET", "/api/v1/queues/other/jobs?state=running", "")); !strings.Contains(text, `"jid":"j"`) || strings.Contains(text, "s3cr3t") {
 		t.Errorf("what runs is %s", text)
 	}
-	if err := q.Fail(ctx, "j", "w1", "broken", "password=s3cr3t is wrong"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, q.Fail(ctx, "j", "w1", "broken", "password=s3cr3t is wrong"))
 	if text := wants(t, 200, g.ask(a, "GET", "/api/v1/jobs/j?wait=30", "")); field(t, text, "state") != "failed" {
 		t.Errorf("waited for the end: %s", text)
 	}
@@ -453,9 +437,7 @@ func TestReadsAndSettings(t *testing.T) {
 	a, q := apart(t)
 	g, ctx := as(t, "write"), t.Context()
 	for i := range 60 {
-		if _, err := q.Put(ctx, queue.Put{Queue: fmt.Sprintf("q%02d", i), Klass: "k", Tags: []string{"t"}, Throttles: []string{"lic"}}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(q.Put(ctx, queue.Put{Queue: fmt.Sprintf("q%02d", i), Klass: "k", Tags: []string{"t"}, Throttles: []string{"lic"}}))(t)
 	}
 	api := func(method, path, body string) *httptest.ResponseRecorder {
 		return g.ask(a, method, "/api/v1"+path, body)
@@ -503,9 +485,7 @@ func TestReadsAndSettings(t *testing.T) {
 	}
 	wants(t, 200, api("PATCH", "/recurring/night", `{"paused":true}`))
 	wants(t, 200, api("DELETE", "/recurring/night", ""))
-	if _, err := q.Pop(ctx, "q01", "w1", 1); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(q.Pop(ctx, "q01", "w1", 1))(t)
 	for _, path := range []string{
 		"/", "/status", "/pools", "/pools/mail", "/queues/q01", "/queues/q01/stats", "/queues/q01/jobs", "/tracked", "/completed", "/tags", "/tags/t", "/workers", "/workers/w1",
 		"/throttles", "/settings", "/stats", "/audit", "/recurring/hourly", "/failures",
@@ -536,18 +516,14 @@ func TestBulk(t *testing.T) {
 	g, ctx := as(t, "write"), t.Context()
 	for i := range 5 {
 		jid := fmt.Sprintf("j%d", i)
-		if _, err := q.Put(ctx, queue.Put{Queue: "mail", JID: jid, Klass: "Send", Data: []byte(`{"password":"s3cr3t"}`)}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(q.Put(ctx, queue.Put{Queue: "mail", JID: jid, Klass: "Send", Data: []byte(`{"password":"s3cr3t"}`)}))(t)
 	}
 	jobs, err := q.Pop(ctx, "mail", "w1", 5)
 	if err != nil || len(jobs) != 5 {
 		t.Fatal(jobs, err)
 	}
 	for _, job := range jobs {
-		if err := q.Fail(ctx, job.JID, "w1", "broken", "no"); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, q.Fail(ctx, job.JID, "w1", "broken", "no"))
 	}
 	const what = `{"action":"retry","where":{"group":"broken"}`
 	plan := wants(t, 200, g.ask(a, "POST", "/api/v1/bulk", what+`}`))
@@ -560,10 +536,7 @@ func TestBulk(t *testing.T) {
 	if text := wants(t, 200, g.ask(a, "GET", "/api/v1/search?q=j3", "")); !strings.Contains(text, "j3") {
 		t.Errorf("the search finds %s", text)
 	}
-	held, err := json.Marshal(field(t, plan, "plan"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	held := must.Get(json.Marshal(field(t, plan, "plan")))(t)
 	done := wants(t, 200, g.ask(a, "POST", "/api/v1/bulk", what+`,"dry_run":false,"plan":`+string(held)+`}`))
 	if field(t, done, "done") != 5.0 || field(t, done, "left") != 0.0 {
 		t.Errorf("done is %s", done)
@@ -617,14 +590,8 @@ func TestReadingNeverWrites(t *testing.T) {
 // writes counts the commands that a Redis has run and that may write, those of scripts too.
 func writes(t *testing.T, q *queue.Client) map[string]string {
 	t.Helper()
-	commands, err := q.Redis().Command(t.Context()).Result()
-	if err != nil {
-		t.Fatal(err)
-	}
-	told, err := q.Redis().Info(t.Context(), "commandstats").Result()
-	if err != nil {
-		t.Fatal(err)
-	}
+	commands := must.Get(q.Redis().Command(t.Context()).Result())(t)
+	told := must.Get(q.Redis().Info(t.Context(), "commandstats").Result())(t)
 	counts := map[string]string{}
 	for line := range strings.Lines(told) {
 		name, rest, _ := strings.Cut(strings.TrimPrefix(line, "cmdstat_"), ":")
@@ -649,10 +616,7 @@ func dump(t *testing.T, q *queue.Client) []byte {
 			t.Fatal(err)
 		}
 	}
-	text, err := json.Marshal(values)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := must.Get(json.Marshal(values))(t)
 	return text
 }
 
@@ -669,9 +633,7 @@ func TestAnswers(t *testing.T) {
 	}}})
 	park := func(jid string) queue.Taken {
 		t.Helper()
-		if _, err := q.PutAll(t.Context(), []queue.Put{{Queue: "mail", JID: jid, Klass: "Pay"}}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(q.PutAll(t.Context(), []queue.Put{{Queue: "mail", JID: jid, Klass: "Pay"}}))(t)
 		reply, err := s.Exchange(t.Context(), nil, queue.Take{Queues: []string{"mail"}, Count: 1})
 		if err != nil || len(reply.Jobs) != 1 {
 			t.Fatalf("took %+v: %v", reply.Jobs, err)
@@ -697,9 +659,7 @@ func TestAnswers(t *testing.T) {
 	if text := wants(t, 200, g.ask(a, "POST", path, `2`)); text != `{"word":"again","jid":"j"}`+"\n" {
 		t.Errorf("then the answer is %s", text)
 	}
-	if err := q.Cancel(t.Context(), "j"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, q.Cancel(t.Context(), "j"))
 	park("k")
 	if text := wants(t, 200, g.ask(a, "GET", "/api/v1/parked/Pay/order%2017%2Fa", "")); field(t, text, "state") != "parked" || field(t, text, "jid") != "k" {
 		t.Errorf("who waits is %s", text)

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"oarlock/internal/hub"
+	"oarlock/internal/must"
 	"oarlock/internal/redact"
 	"oarlock/protocol"
 	"oarlock/runner"
@@ -33,10 +34,7 @@ func heard(t *testing.T) (h *hub.Hub, at string, client *http.Client) {
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() { done <- h.Run(ctx) }()
-	secrets, err := redact.New([]string{"$..password"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	secrets := must.Get(redact.New([]string{"$..password"}, nil))(t)
 	a := New(Options{Supervisor: sup, Hub: h, Redactor: secrets, Log: slog.New(slog.DiscardHandler)})
 	server := httptest.NewServer(a.Handler(&Door{Name: "test", Who: func(*http.Request) Caller { return All("anna") }}))
 	t.Cleanup(func() {
@@ -52,17 +50,11 @@ func heard(t *testing.T) (h *hub.Hub, at string, client *http.Client) {
 // listen begins a stream, of which next gives event after event without what comes between them.
 func listen(t *testing.T, client *http.Client, address string, headers ...string) (next func() map[string]string) {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), "GET", address, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(http.NewRequestWithContext(t.Context(), "GET", address, nil))(t)
 	for i := 0; i+1 < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
-	w, err := client.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(client.Do(r))(t)
 	t.Cleanup(func() { w.Body.Close() })
 	if kind := w.Header.Get("Content-Type"); w.StatusCode != 200 || kind != "text/event-stream" {
 		t.Fatalf("%s: %d %s", address, w.StatusCode, kind)
@@ -106,10 +98,7 @@ func TestEvents(t *testing.T) {
 		{"kinds=attempt-started,nope", "kinds: there are no events of kind nope; there are missed, child-started"}, {"kinds=,", "no events of kind ;"},
 		{"kinds=settled", "no events of kind settled"}, {"everywhere=1&kinds=attempt-started", "there are put, merged, popped"}, {"kinds=%0a%1b[2J", `\\x1b`},
 	} {
-		w, err := client.Get(at + "/events?" + test.query)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(client.Get(at + "/events?" + test.query))(t)
 		text := new(strings.Builder)
 		if _, err := bufio.NewReader(w.Body).WriteTo(text); err != nil || w.StatusCode != 400 || !strings.Contains(text.String(), test.says) {
 			t.Errorf("%s: %d %s, %v; want %s", test.query, w.StatusCode, text, err, test.says)
@@ -153,9 +142,7 @@ func TestAStreamEndsWithItsToken(t *testing.T) {
 		return w.Body
 	}
 	gone, less, stays := opened(anna), opened(bert), opened(cleo)
-	if err := os.WriteFile(tokens.path, []byte(strings.Replace(second, "read", "put:mail", 1)+"\n"+third+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(tokens.path, []byte(strings.Replace(second, "read", "put:mail", 1)+"\n"+third+"\n"), 0o600))
 	for name, stream := range map[string]io.Reader{"anna": gone, "bert": less} {
 		ended := make(chan error, 1)
 		go func() { _, err := io.ReadAll(stream); ended <- err }()
@@ -195,20 +182,14 @@ func TestSlotLog(t *testing.T) {
 	if !strings.Contains(event["data"], `"text":"two"`) || event["id"] != "3" {
 		t.Errorf("it tells %v", event)
 	}
-	w, err := client.Get(at + "/pools/mail/slots/0/log?stream=stderr")
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(client.Get(at + "/pools/mail/slots/0/log?stream=stderr"))(t)
 	defer w.Body.Close()
 	text := new(strings.Builder)
 	if _, err := bufio.NewReader(w.Body).WriteTo(text); err != nil || strings.Contains(text.String(), "s3cr3t") || !strings.Contains(text.String(), `"total":1`) {
 		t.Errorf("all of it: %s, %v", text, err)
 	}
 	for path, want := range map[string]int{"/pools/mail/slots/1/log": 404, "/pools/mail/slots/x/log": 404, "/pools/nope/slots/0/log": 404, "/pools/mail/slots/0/log?lines=x": 400} {
-		w, err := client.Get(at + path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(client.Get(at + path))(t)
 		w.Body.Close()
 		if w.StatusCode != want {
 			t.Errorf("%s: %d", path, w.StatusCode)
@@ -218,14 +199,8 @@ func TestSlotLog(t *testing.T) {
 
 // The document lists the kinds of events that are told, and no other.
 func TestTheDocumentListsTheKinds(t *testing.T) {
-	source, err := os.ReadFile("../../supervisor/report/event.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile("../../docs/web.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	source := must.Get(os.ReadFile("../../supervisor/report/event.go"))(t)
+	text := must.Get(os.ReadFile("../../docs/web.md"))(t)
 	_, list, _ := strings.Cut(string(text), "`/events` tells, as `kind`:")
 	list, _, _ = strings.Cut(list, "\n\n")
 	var api struct {
@@ -241,9 +216,7 @@ func TestTheDocumentListsTheKinds(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal(description, &api); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, json.Unmarshal(description, &api))
 	described := map[string]string{}
 	for _, kind := range api.Components.Schemas.Event.Properties.Kind.OneOf {
 		described[kind.Const] = kind.Description
@@ -284,15 +257,9 @@ func TestAPageWithoutRoomForAStreamAsks(t *testing.T) {
 	}()
 	live := server.URL + "/live?view=" + url.QueryEscape("/pools")
 	ask := func(address string) (int, string) {
-		w, err := server.Client().Get(address)
-		if err != nil {
-			t.Fatal(err)
-		}
+		w := must.Get(server.Client().Get(address))(t)
 		defer w.Body.Close()
-		text, err := io.ReadAll(w.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(io.ReadAll(w.Body))(t)
 		return w.StatusCode, string(text)
 	}
 	listen(t, server.Client(), live)

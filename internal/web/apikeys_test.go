@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"oarlock/internal/must"
 	"oarlock/queue"
 )
 
@@ -30,9 +31,7 @@ func (d steer) ask(method, path, body string) *httptest.ResponseRecorder {
 func putKeyed(t *testing.T, q *queue.Client, name, key string, jids ...string) {
 	t.Helper()
 	for _, jid := range jids {
-		if _, err := q.Put(t.Context(), queue.Put{Queue: name, JID: jid, Klass: "Ship", Key: key, Data: []byte(`{}`)}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(q.Put(t.Context(), queue.Put{Queue: name, JID: jid, Klass: "Ship", Key: key, Data: []byte(`{}`)}))(t)
 	}
 }
 
@@ -42,9 +41,7 @@ func TestKeysOfTheAPI(t *testing.T) {
 	a, q := apart(t)
 	ctx := t.Context()
 	api := steer{t, a, as(t, "write")}
-	if _, err := q.SetKeyOrder(ctx, queue.OrderFile{Orders: []queue.KeyOrder{{Queue: "orders", Hold: true}}}, queue.KeepOrders); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(q.SetKeyOrder(ctx, queue.OrderFile{Orders: []queue.KeyOrder{{Queue: "orders", Hold: true}}}, queue.KeepOrders))(t)
 	odd := "a/b \n\u202e<é>"
 	putKeyed(t, q, "orders", "c", "c1", "c2", "c3")
 	putKeyed(t, q, "orders", odd, "o1", "o2")
@@ -69,9 +66,7 @@ func TestKeysOfTheAPI(t *testing.T) {
 	if err != nil || !slices.ContainsFunc(jobs, func(j queue.Job) bool { return j.JID == "c1" }) {
 		t.Fatal(jobs, err)
 	}
-	if err := q.Fail(ctx, "c1", "w", "broken", "no"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, q.Fail(ctx, "c1", "w", "broken", "no"))
 	if text := api.wants(200, "GET", "/queues/orders/keys/c?limit=1", ""); field(t, text, "state") != "failed" || len(field(t, text, "next").([]any)) != 1 {
 		t.Errorf("one whose turn is held: %s", text)
 	}
@@ -122,18 +117,12 @@ func TestScheduledOfTheAPI(t *testing.T) {
 		if jid == "tried" {
 			p.Delay = 0
 		}
-		if _, err := q.Put(ctx, p); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(q.Put(ctx, p))(t)
 	}
-	if _, err := q.Pop(ctx, "mail", "w", 1); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(q.Pop(ctx, "mail", "w", 1))(t)
 	session := q.Session("w")
 	defer session.Close()
-	if _, err := q.Retry(ctx, "tried", "mail", "w", 1<<40, "g", "m"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(q.Retry(ctx, "tried", "mail", "w", 1<<40, "g", "m"))(t)
 	if text := api.wants(200, "GET", "/queues/mail/sorted?state=scheduled&by=jid&reverse=1", ""); field(t, text, "matched") != 3.0 || strings.Contains(text, "s3cr3t") || strings.Index(text, `"jid":"tried"`) > strings.Index(text, `"jid":"a"`) {
 		t.Errorf("sorted: %s", text)
 	}
@@ -185,9 +174,7 @@ func TestRulesOfTheAPI(t *testing.T) {
 		t.Errorf("after: %s", text)
 	}
 	for i := range 3 {
-		if _, err := q.Put(ctx, queue.Put{Queue: "mail", Klass: "Send", JID: string(rune('a' + i))}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(q.Put(ctx, queue.Put{Queue: "mail", Klass: "Send", JID: string(rune('a' + i))}))(t)
 	}
 	session := q.Session("w")
 	defer session.Close()
@@ -276,9 +263,7 @@ func TestListsOfTheAPI(t *testing.T) {
 		t.Errorf("there is %+v, %v", n, err)
 	}
 	reader := steer{t, a, as(t, "read")}
-	if err := q.Redis().Set(t.Context(), "secret", "s3cr3t", 0).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, q.Redis().Set(t.Context(), "secret", "s3cr3t", 0).Err())
 	for _, path := range []string{"/lists/plain", "/lists/plain/entries", "/lists/none", "/lists/secret", "/lists/ql:q:mail-work", "/lists?name=hworker:pics&name=plain"} {
 		if w := reader.ask("GET", path, ""); codeOf(w) != "no_such_list" || !strings.Contains(w.Body.String(), "is no list that a pool works") {
 			t.Errorf("who may look asks for %s: %d %s", path, w.Code, w.Body)
@@ -287,9 +272,7 @@ func TestListsOfTheAPI(t *testing.T) {
 	if code, text, _ := as(t, "read").browse(a, "GET", "/lists/plain", ""); code != 404 || strings.Contains(text, "no JSON") {
 		t.Errorf("its page: %d %s", code, mainOf(text))
 	}
-	if err := q.Redis().HSet(t.Context(), "ql:oarlock:tries:plain", "x", 1).Err(); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, q.Redis().HSet(t.Context(), "ql:oarlock:tries:plain", "x", 1).Err())
 	reader.wants(200, "GET", "/lists/plain/entries", "")
 	reader.wants(200, "GET", "/lists/hworker:pics", "")
 	if code := codeOf(reader.ask("GET", "/lists?cursor=x", "")); code != "bad_request" {

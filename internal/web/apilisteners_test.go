@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"oarlock/internal/hub"
+	"oarlock/internal/must"
 	"oarlock/internal/ops"
 	"oarlock/internal/rollcall"
 	"oarlock/queue"
@@ -23,9 +24,7 @@ func TestQueuesHaveARateAndListeners(t *testing.T) {
 		text := wants(t, 200, g.ask(a, "GET", path, ""))
 		var list struct{ Items []queueTold }
 		var told queueTold
-		if err := json.Unmarshal([]byte(text), &list); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(text), &list))
 		if len(list.Items) > 0 {
 			told = list.Items[0]
 		} else if err := json.Unmarshal([]byte(text), &told); err != nil {
@@ -64,9 +63,7 @@ func TestSlotLogElsewhere(t *testing.T) {
 	const log = "/api/v1/pools/render/slots/0/log"
 	for _, on := range []string{"web3", "web3.example", "web3/7"} {
 		var lines ops.Part[hub.Line]
-		if err := json.Unmarshal([]byte(wants(t, 200, g.ask(a, "GET", log+"?jid=away&on="+on, ""))), &lines); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(wants(t, 200, g.ask(a, "GET", log+"?jid=away&on="+on, ""))), &lines))
 		if len(lines.Items) != 2 || !strings.HasPrefix(lines.Items[0].Text, "connected to") || lines.Items[1].N != 2 || others.told != (rollcall.Who{Name: "web3", PID: 7}) {
 			t.Errorf("on %s: %+v, asked of %v", on, lines, others.told)
 		}

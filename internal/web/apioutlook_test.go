@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
+	"oarlock/internal/must"
 	"oarlock/internal/ops"
 	"oarlock/queue"
 )
@@ -12,18 +13,12 @@ import (
 func TestQueuesHaveAnOutlook(t *testing.T) {
 	a, q := apart(t)
 	g := as(t, "read")
-	if _, err := q.Put(t.Context(), queue.Put{Queue: "mail", Klass: "K"}); err != nil {
-		t.Fatal(err)
-	}
-	if err := q.Pause(t.Context(), "mail"); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(q.Put(t.Context(), queue.Put{Queue: "mail", Klass: "K"}))(t)
+	must.Do(t, q.Pause(t.Context(), "mail"))
 	for _, path := range []string{"/api/v1/queues", "/api/v1/queues", "/api/v1/queues/mail"} {
 		text := wants(t, 200, g.ask(a, "GET", path, ""))
 		var list struct{ Items []ops.Queue }
-		if err := json.Unmarshal([]byte(text), &list); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, json.Unmarshal([]byte(text), &list))
 		one := ops.Queue{}
 		if list.Items != nil {
 			one = list.Items[0]

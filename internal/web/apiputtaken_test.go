@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"oarlock/internal/must"
 	"oarlock/queue"
 )
 
@@ -70,7 +71,7 @@ func TestTakenJID(t *testing.T) {
 	}
 	states := map[string]func(jid string){
 		"waiting": func(string) {},
-		"moved":   func(jid string) { must(t, q.Move(ctx, jid, "elsewhere", 0)) },
+		"moved":   func(jid string) { must.Do(t, q.Move(ctx, jid, "elsewhere", 0)) },
 		"running": func(string) { take("orders-a") },
 		"complete": func(string) {
 			job := take("orders-a")
@@ -122,7 +123,7 @@ func TestTakenJID(t *testing.T) {
 			if job, err := q.Get(ctx, jid); err != nil || job.Klass != "Secret" || putInto(job) != "orders-a" {
 				t.Errorf("%s, %s: the job is now %+v, %v", way, state, job, err)
 			}
-			must(t, q.Cancel(ctx, jid))
+			must.Do(t, q.Cancel(ctx, jid))
 		}
 	}
 }
@@ -139,9 +140,7 @@ func TestPutTellsNothingOfOthers(t *testing.T) {
 		{JID: "over", Queue: "bank", Klass: "Secret", Data: []byte("{}"), Priority: &high},
 		{JID: "mine", Queue: "mail", Klass: "Send", Data: []byte("{}")},
 	} {
-		if _, err := q.Put(ctx, p); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(q.Put(ctx, p))(t)
 	}
 	reply, err := worker.Exchange(ctx, nil, queue.Take{Queues: []string{"bank"}, Count: 1})
 	if err != nil || len(reply.Jobs) != 1 || reply.Jobs[0].JID != "over" {
@@ -204,9 +203,7 @@ func TestIdempotencyKeysOfTwoTokens(t *testing.T) {
 		}
 		sum := sha256.Sum256([]byte(text))
 		before := fmt.Sprintf("%x", sum[:16]) // as the version before made it
-		if _, err := q.Put(t.Context(), queue.Put{JID: before, Queue: "mail", Klass: "job", Data: []byte("1")}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(q.Put(t.Context(), queue.Put{JID: before, Queue: "mail", Klass: "job", Data: []byte("1")}))(t)
 		if got := put(anna, body, "k2"); got != before {
 			t.Errorf("%s: what was put before is put again as %s", body, got)
 		}
@@ -219,11 +216,4 @@ func TestIdempotencyKeysOfTwoTokens(t *testing.T) {
 // sumOf is the hash of the token that a guest shows.
 func sumOf(g guest) string {
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(strings.TrimPrefix(g.shows[1], "Bearer "))))
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

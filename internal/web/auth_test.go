@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"oarlock/internal/must"
 )
 
 // A token comes by Bearer, by Basic with its name, and no cookie has it; nobody else comes in, and the
@@ -108,12 +110,8 @@ func TestTokensAreReadAgain(t *testing.T) {
 	write := func(text string) {
 		t.Helper()
 		path := tokens.path + ".new"
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Rename(path, tokens.path); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(text), 0o600))
+		must.Do(t, os.Rename(path, tokens.path))
 	}
 	write(second)
 	if knows(token) || !knows(other) {
@@ -123,9 +121,7 @@ func TestTokensAreReadAgain(t *testing.T) {
 	if !knows(other) {
 		t.Error("a file that is wrong took a token away")
 	}
-	if err := os.Remove(tokens.path); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.Remove(tokens.path))
 	if !knows(other) {
 		t.Error("a file that is gone for a moment took a token away")
 	}
@@ -137,9 +133,7 @@ func TestTokensAreReadAgain(t *testing.T) {
 		"": "has no line", "# nobody": "has no line", "anna read": "line 1: wanted are", "\nanna read " + token: "line 2: the third word is no SHA-256", "anna admin -": "is no right",
 	} {
 		path := filepath.Join(t.TempDir(), "tokens")
-		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(path, []byte(text), 0o600))
 		if _, err := OpenTokens(path, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", text, err)
 		}

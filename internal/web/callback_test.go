@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"oarlock/internal/must"
 	"oarlock/queue"
 )
 
@@ -22,9 +23,7 @@ func callbacks(t *testing.T) (*App, *queue.Client) {
 		Callback: func(klass, jid, token string) bool { return token == "T-"+klass+"-"+jid }})
 	parks(t, q, "pay", "a", "order-1")
 	parks(t, q, "pay", "b", "order-2")
-	if _, err := q.Put(t.Context(), queue.Put{Queue: "pay", JID: "c", Klass: "Pay"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(q.Put(t.Context(), queue.Put{Queue: "pay", JID: "c", Klass: "Pay"}))(t)
 	return a, q
 }
 
@@ -119,27 +118,16 @@ func TestSlowAnswersKeepNobodyElse(t *testing.T) {
 	t.Cleanup(server.Close)
 	const path = "/api/v1/respond/Pay/_?jid=a&token=T-Pay-a&correlation=order-1"
 	for range 4 * mostRequests {
-		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", server.Listener.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := must.Get(new(net.Dialer).DialContext(t.Context(), "tcp", server.Listener.Addr().String()))(t)
 		t.Cleanup(func() { conn.Close() })
-		if _, err := fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 10\r\n\r\n", path); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(fmt.Fprintf(conn, "POST %s HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 10\r\n\r\n", path))(t)
 		// It is read by then, and waited for.
 		if line, err := bufio.NewReader(conn).ReadString('\n'); err != nil || !strings.Contains(line, "100") {
 			t.Fatalf("%q: %v", line, err)
 		}
 	}
-	request, err := http.NewRequestWithContext(t.Context(), "POST", server.URL+path, strings.NewReader("1"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := server.Client().Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
+	request := must.Get(http.NewRequestWithContext(t.Context(), "POST", server.URL+path, strings.NewReader("1")))(t)
+	w := must.Get(server.Client().Do(request))(t)
 	defer w.Body.Close()
 	if w.StatusCode != http.StatusAccepted {
 		t.Errorf("it was answered %s", w.Status)

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"oarlock/internal/must"
 )
 
 // healthy says that it lives, and that it is ready.
@@ -26,10 +28,9 @@ func narrow(t *testing.T, proxies []netip.Prefix, most, each, spare int) (*conne
 	t.Helper()
 	a := New(Options{Supervisor: aSupervisor(), Log: slog.New(slog.DiscardHandler), Monitor: Monitor{Health: healthy{}}})
 	_, line, err := NewToken("anna", "read")
-	must(t, err)
+	must.Do(t, err)
 	way := doorway{a, &Door{Name: "test", Gate: &Gate{Tokens: tokensOf(t, line), Proxies: proxies}}}
-	listener, err := Loopback(t.Context(), "127.0.0.1:0")
-	must(t, err)
+	listener := must.Get(Loopback(t.Context(), "127.0.0.1:0"))(t)
 	c := newConnections(listener, way.proxied)
 	c.most, c.each, c.spare = most, each, spare
 	ctx, stop := context.WithCancel(t.Context())
@@ -42,11 +43,9 @@ func narrow(t *testing.T, proxies []netip.Prefix, most, each, spare int) (*conne
 // dial opens a connection, and says something.
 func dial(t *testing.T, address, says string) net.Conn {
 	t.Helper()
-	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", address)
-	must(t, err)
+	conn := must.Get(new(net.Dialer).DialContext(t.Context(), "tcp", address))(t)
 	t.Cleanup(func() { conn.Close() })
-	_, err = io.WriteString(conn, says)
-	must(t, err)
+	must.Get(io.WriteString(conn, says))(t)
 	return conn
 }
 
@@ -54,7 +53,7 @@ func dial(t *testing.T, address, says string) net.Conn {
 func get(t *testing.T, address, path string) int {
 	t.Helper()
 	conn := dial(t, address, "GET "+path+" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-	must(t, conn.SetDeadline(time.Now().Add(time.Minute)))
+	must.Do(t, conn.SetDeadline(time.Now().Add(time.Minute)))
 	w, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
 		return 0
@@ -103,7 +102,7 @@ func TestConnectionsAreHeld(t *testing.T) {
 			t.Fatalf("beside idle ones: %d", code)
 		}
 	}
-	must(t, first.SetDeadline(time.Now().Add(time.Minute)))
+	must.Do(t, first.SetDeadline(time.Now().Add(time.Minute)))
 	if _, err := first.Read(make([]byte, 1)); err == nil {
 		t.Error("the longest idle one is still there")
 	}
@@ -175,7 +174,7 @@ func (elsewhere) RemoteAddr() net.Addr {
 func TestBodiesOfUnknown(t *testing.T) {
 	a, _ := callbacks(t)
 	_, line, err := NewToken("anna", "write")
-	must(t, err)
+	must.Do(t, err)
 	gate := &Gate{Tokens: tokensOf(t, line), Cookie: "c"}
 	for _, route := range a.Routes() {
 		if route.Right == Open && !route.safe() {

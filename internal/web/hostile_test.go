@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"oarlock/internal/must"
 	"oarlock/internal/redact"
 	"oarlock/internal/redistest"
 	"oarlock/queue"
@@ -25,10 +26,7 @@ import (
 // away is an App whose Redis is not there.
 func away(t testing.TB) *App {
 	t.Helper()
-	q, err := queue.Open(t.Context(), queue.Options{URL: "unix://" + filepath.Join(t.TempDir(), "nothing")})
-	if err != nil {
-		t.Fatal(err)
-	}
+	q := must.Get(queue.Open(t.Context(), queue.Options{URL: "unix://" + filepath.Join(t.TempDir(), "nothing")}))(t)
 	t.Cleanup(func() { q.Close() })
 	return New(Options{Redis: q, Supervisor: aSupervisor(), Rules: someRules, Census: counting(t, q), Log: slog.New(slog.DiscardHandler)})
 }
@@ -158,10 +156,7 @@ func TestHostileNames(t *testing.T) {
 // Whoever holds many connections open without asking anything keeps nobody else from being answered.
 func TestSlowClients(t *testing.T) {
 	a := away(t)
-	listener, err := Loopback(t.Context(), "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must.Get(Loopback(t.Context(), "127.0.0.1:0"))(t)
 	ctx, stop := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
@@ -169,28 +164,17 @@ func TestSlowClients(t *testing.T) {
 	}()
 	var held []net.Conn
 	for i := range 500 {
-		conn, err := net.Dial("tcp", listener.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := must.Get(net.Dial("tcp", listener.Addr().String()))(t)
 		held = append(held, conn)
 		begins := "GET / HTTP/1.1\r\nHost: localhost\r\nX-Slow: "
 		if i%2 == 0 {
 			begins = "POST /api/v1/bulk HTTP/1.1\r\nHost: localhost\r\nX-Oarlock: 1\r\nContent-Length: 1000\r\n\r\n{"
 		}
-		if _, err := io.WriteString(conn, begins); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(io.WriteString(conn, begins))(t)
 	}
 	for _, path := range []string{"/api/v1/", "/api/v1/pools"} {
-		r, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+listener.Addr().String()+path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		w, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		r := must.Get(http.NewRequestWithContext(t.Context(), "GET", "http://"+listener.Addr().String()+path, nil))(t)
+		w := must.Get(http.DefaultClient.Do(r))(t)
 		w.Body.Close()
 		if w.StatusCode != 200 {
 			t.Errorf("%s: %d", path, w.StatusCode)
@@ -209,9 +193,7 @@ func TestSlowClients(t *testing.T) {
 func TestSlowClientsHoldNoPlaces(t *testing.T) {
 	a, q := apart(t)
 	big := `"` + strings.Repeat("x", 60<<10) + `"`
-	if _, err := q.Put(t.Context(), queue.Put{Queue: "mail", JID: "big", Klass: "k", Data: []byte(big)}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(q.Put(t.Context(), queue.Put{Queue: "mail", JID: "big", Klass: "k", Data: []byte(big)}))(t)
 	handler := a.Handler(everybody(&Door{}).door)
 	server := httptest.NewUnstartedServer(handler)
 	server.Config.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
@@ -221,18 +203,12 @@ func TestSlowClientsHoldNoPlaces(t *testing.T) {
 		return ctx
 	}
 	var listening net.ListenConfig
-	listener, err := listening.Listen(t.Context(), "unix", filepath.Join(t.TempDir(), "s"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	listener := must.Get(listening.Listen(t.Context(), "unix", filepath.Join(t.TempDir(), "s")))(t)
 	server.Listener.Close()
 	server.Listener = listener
 	server.Start()
 	dial := func() net.Conn {
-		conn, err := net.Dial("unix", listener.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := must.Get(net.Dial("unix", listener.Addr().String()))(t)
 		t.Cleanup(func() { conn.Close() })
 		return conn
 	}
@@ -241,15 +217,11 @@ func TestSlowClientsHoldNoPlaces(t *testing.T) {
 		if i%2 == 0 {
 			request = "POST /api/v1/queues/mail/jobs HTTP/1.1\r\nHost: localhost\r\nX-Oarlock: 1\r\nContent-Length: 1000\r\n\r\n{"
 		}
-		if _, err := io.WriteString(dial(), request); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(io.WriteString(dial(), request))(t)
 	}
 	for answered, began := 0, time.Now(); answered < 3; { // a machine that is busy may ask to come again; they hold what they hold for longer
 		conn := dial()
-		if _, err := io.WriteString(conn, "GET /api/v1/queues HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(io.WriteString(conn, "GET /api/v1/queues HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"))(t)
 		if text, err := io.ReadAll(conn); err == nil && strings.HasPrefix(string(text), "HTTP/1.1 200") {
 			answered++
 		} else if time.Since(began) > bodyPatience*2/3 {
@@ -300,10 +272,7 @@ func TestLongBodies(t *testing.T) {
 // What is secret is in nothing that is told, however it was written, and however much of it there is.
 func TestSecretsAreNotTold(t *testing.T) {
 	a, q := apart(t)
-	secrets, err := redact.New([]string{"$..password", "$.card.number"}, []string{`key-[0-9a-z]+`})
-	if err != nil {
-		t.Fatal(err)
-	}
+	secrets := must.Get(redact.New([]string{"$..password", "$.card.number"}, []string{`key-[0-9a-z]+`}))(t)
 	var log strings.Builder
 	a = New(Options{Redis: q, Supervisor: a.o.Supervisor, Census: a.o.Census, Log: slog.New(slog.NewTextHandler(&log, nil)), Redactor: secrets})
 	g, ctx := as(t, "write"), t.Context()
@@ -329,13 +298,9 @@ func TestSecretsAreNotTold(t *testing.T) {
 		t.Fatal(jobs, err)
 	}
 	for _, job := range jobs {
-		if err := q.Fail(ctx, job.JID, "w1", "broken", `Authorization: password=s3cr3t and {"password":"s3cr3t"}`); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, q.Fail(ctx, job.JID, "w1", "broken", `Authorization: password=s3cr3t and {"password":"s3cr3t"}`))
 	}
-	if err := q.Log(ctx, "plain", "password=s3cr3t", []byte(`{"password":"s3cr3t"}`)); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, q.Log(ctx, "plain", "password=s3cr3t", []byte(`{"password":"s3cr3t"}`)))
 	paths := []string{"/api/v1/search?q=group:broken", "/api/v1/search?q=tag:t"}
 	for _, route := range a.Routes() {
 		if route.Method != "GET" || route.Stream {
@@ -391,13 +356,9 @@ func FuzzRequests(f *testing.F) {
 func FuzzCursors(f *testing.F) {
 	q := opened(f, redistest.Shared(f))
 	for i := range 20 {
-		if _, err := q.Put(f.Context(), queue.Put{Queue: "mail", JID: fmt.Sprintf("j%d", i), Klass: "k", Tags: []string{"t"}}); err != nil {
-			f.Fatal(err)
-		}
+		must.Get(q.Put(f.Context(), queue.Put{Queue: "mail", JID: fmt.Sprintf("j%d", i), Klass: "k", Tags: []string{"t"}}))(f)
 	}
-	if _, err := q.Pop(f.Context(), "mail", "w", 3); err != nil {
-		f.Fatal(err)
-	}
+	must.Get(q.Pop(f.Context(), "mail", "w", 3))(f)
 	a := New(Options{Redis: q, Census: counting(f, q), Log: slog.New(slog.DiscardHandler)})
 	g := everybody(&Door{})
 	for _, cursor := range []string{"", "0", "-1", "1", "j3", "1:2", "a~b", "9999999999999999999", "1e300", "nan", "\x00", "(5", "[x", "%"} {

@@ -17,6 +17,7 @@ import (
 	"unicode/utf8"
 
 	"oarlock/internal/hub"
+	"oarlock/internal/must"
 	"oarlock/internal/redistest"
 	"oarlock/internal/screen"
 	"oarlock/internal/web/pagestest"
@@ -53,32 +54,25 @@ func inert(t *testing.T, what, text string) {
 func putHostile(t *testing.T, q *queue.Client) {
 	t.Helper()
 	ctx := t.Context()
-	must := func(_ any, err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	for _, text := range hostileTexts {
 		jid := strings.ReplaceAll(text, "\x00", "\x01") // which may have no NUL
-		quoted, err := json.Marshal(text)
-		must(nil, err)
+		quoted := must.Get(json.Marshal(text))(t)
 		data := []byte(`{"raw":"` + raw + `","text":` + string(quoted) + `}`)
 		for _, p := range []queue.Put{
 			{Queue: "fails", JID: "f" + jid, Klass: text, Data: data, Tags: []string{text}},
 			{Queue: text, JID: jid, Klass: text, Data: data, Tags: []string{text}, Throttles: []string{text}},
 		} {
-			must(q.Put(ctx, p))
+			must.Get(q.Put(ctx, p))(t)
 		}
-		must(q.Pop(ctx, "fails", text, 1))
-		must(nil, q.Fail(ctx, "f"+jid, text, text, text))
-		must(nil, q.Log(ctx, jid, text, data))
-		must(q.Track(ctx, jid))
-		must(nil, q.SetThrottle(ctx, queue.Throttle{ID: text, Maximum: 1}))
-		must(nil, q.Set(ctx, "s"+text, text))
-		must(q.Recur(ctx, queue.Recurring{Queue: "recurs", JID: "r" + text, Klass: text, Data: data, Interval: time.Hour, Tags: []string{text}}))
+		must.Get(q.Pop(ctx, "fails", text, 1))(t)
+		must.Do(t, q.Fail(ctx, "f"+jid, text, text, text))
+		must.Do(t, q.Log(ctx, jid, text, data))
+		must.Get(q.Track(ctx, jid))(t)
+		must.Do(t, q.SetThrottle(ctx, queue.Throttle{ID: text, Maximum: 1}))
+		must.Do(t, q.Set(ctx, "s"+text, text))
+		must.Get(q.Recur(ctx, queue.Recurring{Queue: "recurs", JID: "r" + text, Klass: text, Data: data, Interval: time.Hour, Tags: []string{text}}))(t)
 	}
-	must(q.Pop(ctx, hostileTexts[0], hostileTexts[0], 1))
+	must.Get(q.Pop(ctx, hostileTexts[0], hostileTexts[0], 1))(t)
 }
 
 // Whatever others wrote is a text in every answer of the API, which is one line of JSON and UTF-8, and nothing in it does
@@ -126,17 +120,11 @@ func TestHostileTextInAnswers(t *testing.T) {
 func frames(t *testing.T, client *http.Client, address string, headers ...string) (next func() map[string]string) {
 	t.Helper()
 	ctx, leave := context.WithTimeout(t.Context(), time.Minute)
-	r, err := http.NewRequestWithContext(ctx, "GET", address, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	r := must.Get(http.NewRequestWithContext(ctx, "GET", address, nil))(t)
 	for i := 0; i+1 < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}
-	w, err := client.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	w := must.Get(client.Do(r))(t)
 	t.Cleanup(func() { leave(); w.Body.Close() })
 	lines := bufio.NewReader(w.Body)
 	return func() map[string]string {
@@ -216,10 +204,7 @@ func TestHostileTextInStreams(t *testing.T) {
 	printed := frames(t, client, at+"/pools/mail/slots/0/log", "Accept", "text/event-stream")
 	everywhere := frames(t, client, at+"/events?everywhere=1")
 	for heard := int64(0); heard == 0; { // a round trip is a pause
-		n, err := q.Redis().PubSubNumSub(t.Context(), "ql:log").Result()
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := must.Get(q.Redis().PubSubNumSub(t.Context(), "ql:log").Result())(t)
 		heard = n["ql:log"]
 	}
 	for i, text := range hostileTexts {
@@ -232,14 +217,9 @@ func TestHostileTextInStreams(t *testing.T) {
 		if frame := printed(); frame["event"] != "line" || saying(t, frame, "jid")[0] != want || saying(t, frame, "text")[0] != screen.Visible(text) {
 			t.Fatalf("of a line %q it tells %v", text, frame)
 		}
-		message, err := json.Marshal(map[string]string{"event": text, "jid": text, "queue": text, "message": text})
-		if err != nil {
-			t.Fatal(err)
-		}
+		message := must.Get(json.Marshal(map[string]string{"event": text, "jid": text, "queue": text, "message": text}))(t)
 		for channel, payload := range map[string]any{"ql:log": message, "ql:put": text} {
-			if err := q.Redis().Publish(t.Context(), channel, payload).Err(); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, q.Redis().Publish(t.Context(), channel, payload).Err())
 			kind := "put"
 			if channel == "ql:log" {
 				kind = screen.Visible(want)

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"oarlock/internal/must"
 	"oarlock/internal/ops"
 	"oarlock/queue"
 )
@@ -69,17 +70,13 @@ func TestManyQueues(t *testing.T) {
 			puts = append(puts, queue.Put{Queue: fmt.Sprintf("q-%03d", i), Klass: "K"})
 		}
 	}
-	if _, err := q.PutAll(t.Context(), puts); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(q.PutAll(t.Context(), puts))(t)
 	g := as(t, "read")
 	for _, order := range []string{"name", "waiting", "lag"} {
 		seen, before, cursor := map[string]bool{}, ops.Queue{Waiting: 3}, ""
 		for page := 0; page == 0 || cursor != ""; page++ {
 			var part ops.Part[ops.Queue]
-			if err := json.Unmarshal([]byte(wants(t, 200, g.ask(a, "GET", "/api/v1/queues?limit=7&sort="+order+"&cursor="+cursor, ""))), &part); err != nil {
-				t.Fatal(err)
-			}
+			must.Do(t, json.Unmarshal([]byte(wants(t, 200, g.ask(a, "GET", "/api/v1/queues?limit=7&sort="+order+"&cursor="+cursor, ""))), &part))
 			if part.Total != queues {
 				t.Fatalf("there are %d queues", part.Total)
 			}
@@ -101,9 +98,7 @@ func TestManyQueues(t *testing.T) {
 	if total := field(t, wants(t, 200, g.ask(a, "GET", "/api/v1/stats", "")), "total").(map[string]any); total["length"] != float64(len(puts)) {
 		t.Errorf("in all there are %v, of %d", total, len(puts))
 	}
-	if _, err := q.Put(t.Context(), queue.Put{Queue: "q-new", Klass: "K"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(q.Put(t.Context(), queue.Put{Queue: "q-new", Klass: "K"}))(t)
 	if text := wants(t, 200, g.ask(a, "GET", "/api/v1/queues?match=q-n*", "")); field(t, text, "total") != 1.0 {
 		t.Errorf("one that is new: %.200s", text)
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"oarlock/internal/must"
 	"oarlock/queue"
 )
 
@@ -18,19 +19,14 @@ func TestAMebibyteInEveryField(t *testing.T) {
 	a, q := browsed(t)
 	ctx := t.Context()
 	long := strings.Repeat("</td><script>alert(1)</script>é", (1<<20)/32)
-	quoted, err := json.Marshal(long)
-	if err != nil {
-		t.Fatal(err)
-	}
+	quoted := must.Get(json.Marshal(long))(t)
 	record, err := marshal(map[string]string{"ending": "exited", "group": "g", "message": long[:8<<10], "stderr": long[:32<<10]}) // 64 KiB at most
 	if err != nil {
 		t.Fatal(err)
 	}
 	data := []byte(`{"text":` + string(quoted) + `}`)
 	for _, jid := range []string{"large", long} {
-		if _, err := q.Put(ctx, queue.Put{Queue: long, JID: jid, Klass: long, Tags: []string{long}, Data: data, Throttles: []string{long}}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(q.Put(ctx, queue.Put{Queue: long, JID: jid, Klass: long, Tags: []string{long}, Data: data, Throttles: []string{long}}))(t)
 	}
 	s := q.Session(long)
 	defer s.Close()
@@ -47,9 +43,7 @@ func TestAMebibyteInEveryField(t *testing.T) {
 			t.Fatalf("%+v, %v", done.Results, err)
 		}
 	}
-	if err := q.Log(ctx, "large", long, data); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, q.Log(ctx, "large", long, data))
 	g := as(t, "write")
 	for _, path := range []string{"/", "/queues", "/queues?sort=name", "/failures", "/workers", "/tags", "/completed", "/tracked", "/throttles", "/jobs/large", "/search?q=large", "/search?q=group:broken", "/events", "/audit"} {
 		code, text, _ := g.browse(a, "GET", path, "")

@@ -16,6 +16,7 @@ import (
 
 	"oarlock/internal/explain"
 	"oarlock/internal/hub"
+	"oarlock/internal/must"
 	"oarlock/internal/ops"
 	"oarlock/internal/rollcall"
 	"oarlock/queue"
@@ -27,10 +28,7 @@ var documented = sync.OnceValues(func() (*openapi3.T, error) { return openapi3.N
 
 func theDescription(t *testing.T) *openapi3.T {
 	t.Helper()
-	doc, err := documented()
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := must.Get(documented())(t)
 	return doc
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"oarlock/internal/accord"
+	"oarlock/internal/must"
 	"oarlock/internal/redistest"
 	"oarlock/internal/rules"
 	"oarlock/queue"
@@ -32,35 +33,23 @@ func browsedOn(t *testing.T, server *redistest.Server) (*App, *queue.Client) {
 	t.Parallel()
 	q := opened(t, server)
 	ctx := t.Context()
-	must := func(err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	none := 0
 	for _, p := range []queue.Put{
 		{Queue: "mail", JID: "j", Klass: "Send", Tags: []string{"t", "u"}, Data: []byte(`{"password":"hunter2","to":"ann"}`)}, {Queue: "mail", JID: "later", Klass: "Send", Delay: 1e12},
 		{Queue: "mail", JID: "d", Klass: "Send", Depends: []string{"j"}, Tags: []string{"t"}}, {Queue: odd, JID: odd, Klass: odd, Tags: []string{odd}}, {Queue: "..", JID: "..", Klass: "k"},
 		{Queue: "bad", JID: "f", Klass: "Resize", Retries: &none}, {Queue: "mail", JID: "throttled", Klass: "Send", Throttles: []string{"api"}},
 	} {
-		_, err := q.Put(ctx, p)
-		must(err)
+		must.Get(q.Put(ctx, p))(t)
 	}
-	_, err := q.Pop(ctx, "bad", "web2-4711-mail-1", 1)
-	must(err)
-	must(q.Fail(ctx, "f", "web2-4711-mail-1", "exit-1", "cannot open <cat>.jpg"))
-	_, err = q.Pop(ctx, "mail", "web2-4711-mail-1", 1)
-	must(err)
-	_, err = q.Recur(ctx, queue.Recurring{Queue: "mail", JID: "r", Klass: "k", Interval: 1e9})
-	must(err)
-	must(q.SetThrottle(ctx, queue.Throttle{ID: "api", Maximum: 1}))
-	_, err = q.Track(ctx, "j")
-	must(err)
+	must.Get(q.Pop(ctx, "bad", "web2-4711-mail-1", 1))(t)
+	must.Do(t, q.Fail(ctx, "f", "web2-4711-mail-1", "exit-1", "cannot open <cat>.jpg"))
+	must.Get(q.Pop(ctx, "mail", "web2-4711-mail-1", 1))(t)
+	must.Get(q.Recur(ctx, queue.Recurring{Queue: "mail", JID: "r", Klass: "k", Interval: 1e9}))(t)
+	must.Do(t, q.SetThrottle(ctx, queue.Throttle{ID: "api", Maximum: 1}))
+	must.Get(q.Track(ctx, "j"))(t)
 	parks(t, q, "pay", "p", "order-17")
 	for i, key := range []string{"c", "c", "c", "a/b <i>"} {
-		_, err := q.Put(ctx, queue.Put{Queue: "ordered", JID: fmt.Sprint("k", i), Klass: "Ship", Key: key})
-		must(err)
+		must.Get(q.Put(ctx, queue.Put{Queue: "ordered", JID: fmt.Sprint("k", i), Klass: "Ship", Key: key}))(t)
 	}
 	rulesAndLists(t, q)
 	sup := aSupervisor()
@@ -84,18 +73,12 @@ func rulesAndLists(t *testing.T, q *queue.Client) {
 		Klass: map[string]rules.Klass{"Night*": {Queues: []string{"ruled"}, Weight: 1, Windows: []string{"night"}}},
 	}
 	doc, _ := rules.Document{}.Agree(rules.File{Owner: "web1:" + odd, Set: set}, true)
-	if _, err := q.InstallRules(ctx, "", accord.New(doc, set, q.Now())); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(q.InstallRules(ctx, "", accord.New(doc, set, q.Now())))(t)
 	for i := range 3 {
 		data, _ := json.Marshal(map[string]string{"region": []string{odd, "x"}[i%2]})
-		if _, err := q.Put(ctx, queue.Put{Queue: "ruled", JID: fmt.Sprint("r", i), Klass: "Send", Data: data}); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(q.Put(ctx, queue.Put{Queue: "ruled", JID: fmt.Sprint("r", i), Klass: "Send", Data: data}))(t)
 	}
-	if _, err := q.Put(ctx, queue.Put{Queue: "nightly", JID: "night", Klass: "Send"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(q.Put(ctx, queue.Put{Queue: "nightly", JID: "night", Klass: "Send"}))(t)
 	session := q.Session("w2")
 	defer session.Close()
 	if reply, err := session.Exchange(ctx, nil, queue.Take{Queues: []string{"ruled"}, Count: 3}); err != nil || len(reply.Jobs) != 1 {
@@ -116,9 +99,7 @@ func rulesAndLists(t *testing.T, q *queue.Client) {
 // parks puts a job into an empty queue, where it parks for an hour.
 func parks(t *testing.T, q *queue.Client, in, jid, correlation string) {
 	t.Helper()
-	if _, err := q.Put(t.Context(), queue.Put{Queue: in, JID: jid, Klass: "Pay"}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(q.Put(t.Context(), queue.Put{Queue: in, JID: jid, Klass: "Pay"}))(t)
 	s := q.Session("w")
 	defer s.Close()
 	reply, err := s.Exchange(t.Context(), nil, queue.Take{Queues: []string{in}, Count: 1})
@@ -202,16 +183,10 @@ func TestPagesWithLongNames(t *testing.T) {
 	long := strings.Repeat("<é", 20_000)
 	none := 0
 	for i, p := range []queue.Put{{Queue: long, JID: long, Klass: long, Tags: []string{long}, Retries: &none}, {Queue: long + "2", JID: long + "2", Klass: long}} {
-		if _, err := q.Put(t.Context(), p); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(q.Put(t.Context(), p))(t)
 		if i == 0 {
-			if _, err := q.Pop(t.Context(), long, "w", 1); err != nil {
-				t.Fatal(err)
-			}
-			if err := q.Fail(t.Context(), long, "w", long, long); err != nil {
-				t.Fatal(err)
-			}
+			must.Get(q.Pop(t.Context(), long, "w", 1))(t)
+			must.Do(t, q.Fail(t.Context(), long, "w", long, long))
 		}
 	}
 	g := as(t, "write")

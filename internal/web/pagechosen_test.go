@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"oarlock/internal/must"
 	"oarlock/queue"
 )
 
@@ -32,15 +33,9 @@ func TestChosenJobs(t *testing.T) {
 	g := as(t, "write")
 	none := 0
 	for _, jid := range []string{"f1", "f2", "a\nb/<i>"} {
-		if _, err := q.Put(t.Context(), queue.Put{Queue: "bad", JID: jid, Klass: "Resize", Retries: &none}); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := q.Pop(t.Context(), "bad", "w", 1); err != nil {
-			t.Fatal(err)
-		}
-		if err := q.Fail(t.Context(), jid, "w", "exit-1", "no"); err != nil {
-			t.Fatal(err)
-		}
+		must.Get(q.Put(t.Context(), queue.Put{Queue: "bad", JID: jid, Klass: "Resize", Retries: &none}))(t)
+		must.Get(q.Pop(t.Context(), "bad", "w", 1))(t)
+		must.Do(t, q.Fail(t.Context(), jid, "w", "exit-1", "no"))
 	}
 	post := func(form url.Values) (code int, told, text string) {
 		code, text, header := g.browse(a, "POST", "/jobs", form.Encode())

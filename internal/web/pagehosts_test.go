@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"oarlock/internal/must"
 	"oarlock/internal/redact"
 	"oarlock/internal/rollcall"
 	"oarlock/queue"
@@ -71,12 +72,8 @@ func TestOtherHosts(t *testing.T) {
 		t.Errorf("lines were asked of %+v", others.told)
 	}
 	first := 9.0
-	if _, err := q.Put(t.Context(), queue.Put{Queue: "mail", JID: "away", Klass: "Send", Priority: &first}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := q.Pop(t.Context(), "mail", "web3-7-render", 1); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(q.Put(t.Context(), queue.Put{Queue: "mail", JID: "away", Klass: "Send", Priority: &first}))(t)
+	must.Get(q.Pop(t.Context(), "mail", "web3-7-render", 1))(t)
 	says("/jobs/away", []string{"Runs on web3.example", `<strong data-live="run.progress">40 % `, "connected to &lt;b&gt;mx1", `href="/supervisors/web3/7/render/0"`}, []string{"hunter3", "of another job"})
 	says("/queues/mail", []string{`<a href="/supervisors/web3/7">render</a> on web3.example`}, nil)
 	others.tail.Lines, others.tail.Refused = nil, "it keeps none"
@@ -111,12 +108,8 @@ func TestSupervisorsThatDoNotAnswer(t *testing.T) {
 	a.o.Others = others
 	ask("/supervisors", "None that took a job within a day.")
 	first := 9.0
-	if _, err := q.Put(t.Context(), queue.Put{Queue: "mail", JID: "away", Klass: "Send", Priority: &first}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := q.Pop(t.Context(), "mail", "web-9-4711-render-0123456789", 1); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(q.Put(t.Context(), queue.Put{Queue: "mail", JID: "away", Klass: "Send", Priority: &first}))(t)
+	must.Get(q.Pop(t.Context(), "mail", "web-9-4711-render-0123456789", 1))(t)
 	for _, roll := range []*fleet{others, nil} { // where others are not asked, too
 		if a.o.Others = others; roll == nil {
 			a.o.Others = nil
@@ -127,8 +120,6 @@ func TestSupervisorsThatDoNotAnswer(t *testing.T) {
 	a.o.Others, others.roll = others, rollcall.Roll{}
 	a.o.Supervisor, a.shots.of = nil, nil
 	ask("/", "No supervisor answers, but jobs are held by 1.")
-	if err := q.Cancel(t.Context(), "away"); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, q.Cancel(t.Context(), "away"))
 	ask("/", "No supervisor answers: nothing is worked.")
 }

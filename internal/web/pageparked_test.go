@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"oarlock/internal/must"
 	"oarlock/internal/ops"
 	"oarlock/queue"
 )
@@ -94,9 +95,7 @@ func TestWhoAnswersParkedJobs(t *testing.T) {
 // only look has it not looked at.
 func TestDoctorPage(t *testing.T) {
 	a, q := browsed(t)
-	if err := q.SetThrottle(t.Context(), queue.Throttle{ID: "held", Maximum: 1}); err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, q.SetThrottle(t.Context(), queue.Throttle{ID: "held", Maximum: 1}))
 	q.Redis().Do(t.Context(), "ZADD", "ql:q:mail-work", "1", "nobody")
 	before := dump(t, q)
 	g := as(t, "write")

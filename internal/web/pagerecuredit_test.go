@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"oarlock/internal/must"
 	"oarlock/internal/ops"
 	"oarlock/queue"
 )
@@ -54,9 +55,7 @@ func TestRecurringByForms(t *testing.T) {
 	post("/recurring/i/change", url.Values{"every": {"soon"}}, 400, "is no interval")
 	post("/recurring/i/change", url.Values{"backlog": {"x"}}, 400, "no number")
 	post("/recurring/nobody/change", url.Values{"retries": {"1"}}, 404, "")
-	if _, err := q.Recur(t.Context(), queue.Recurring{JID: "odd", Queue: "a\nb ", Klass: "k", Interval: time.Hour}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(q.Recur(t.Context(), queue.Recurring{JID: "odd", Queue: "a\nb ", Klass: "k", Interval: time.Hour}))(t)
 	post("/recurring/odd/change", url.Values{"every": {"2h"}, "queue": {"ab"}, "klass": {"k"}}, 303, "") // as a browser sends what the form shows
 	if r, err = ops.ShowRecurring(t.Context(), q, "odd"); err != nil || r.Queue != "a\nb " || r.Every != 7200 {
 		t.Errorf("its queue is %q: %v", r.Queue, err)

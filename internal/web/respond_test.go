@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"oarlock/internal/must"
 	"oarlock/queue"
 )
 
@@ -22,8 +23,7 @@ func TestRespondRights(t *testing.T) {
 		n++
 		correlation = fmt.Sprintf("c%d", n)
 		in := "mail-" + correlation
-		jid, err := q.Put(t.Context(), queue.Put{Queue: in, Klass: klass})
-		must(t, err)
+		jid = must.Get(q.Put(t.Context(), queue.Put{Queue: in, Klass: klass}))(t)
 		reply, err := s.Exchange(t.Context(), nil, queue.Take{Queues: []string{in}, Count: 1})
 		if err != nil || len(reply.Jobs) != 1 {
 			t.Fatalf("take: %+v, %v", reply, err)
@@ -36,8 +36,7 @@ func TestRespondRights(t *testing.T) {
 	}
 	state := func(jid string) string {
 		t.Helper()
-		job, err := q.Get(t.Context(), jid)
-		must(t, err)
+		job := must.Get(q.Get(t.Context(), jid))(t)
 		return job.State
 	}
 	for rights, want := range map[string]struct{ answers, looks bool }{

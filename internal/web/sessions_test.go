@@ -12,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"oarlock/internal/must"
 )
 
 // browser is what a person has: it keeps the cookies that it is given.
@@ -120,9 +122,7 @@ func TestSessions(t *testing.T) {
 		}
 		away := fresh()
 		away.login(t, other)
-		if err := os.WriteFile(gate.Tokens.path, []byte(strings.Replace(line, " read ", " read,put:mail ", 1)), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must.Do(t, os.WriteFile(gate.Tokens.path, []byte(strings.Replace(line, " read ", " read,put:mail ", 1)), 0o600))
 		if w := b.ask("GET", "/api/v1/", ""); !strings.Contains(w.Body.String(), `"rights":"read,put:mail"`) {
 			t.Errorf("its rights are not those of the file: %s", w.Body)
 		}

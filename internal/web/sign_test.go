@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"oarlock/internal/must"
 	"oarlock/queue"
 )
 
@@ -11,17 +12,12 @@ import (
 func TestDeedsAreSigned(t *testing.T) {
 	a, q := apart(t)
 	g := as(t, "write")
-	if _, err := q.Put(t.Context(), queue.Put{Queue: "mail", JID: "j", Klass: "K", Delay: 1 << 40}); err != nil {
-		t.Fatal(err)
-	}
+	must.Get(q.Put(t.Context(), queue.Put{Queue: "mail", JID: "j", Klass: "K", Delay: 1 << 40}))(t)
 	g.browse(a, "POST", "/jobs/j/track", "")
 	g.browse(a, "POST", "/jobs/j/priority", "priority=high")
 	g.browse(a, "POST", "/jobs/j/note", "text=look+here")
 	wants(t, 200, g.ask(a, "POST", "/api/v1/jobs/j/priority", `{"priority": 7}`))
-	job, err := q.Get(t.Context(), "j")
-	if err != nil {
-		t.Fatal(err)
-	}
+	job := must.Get(q.Get(t.Context(), "j"))(t)
 	var told []string
 	for _, e := range job.History[1:] {
 		told = append(told, e.What)

@@ -7,13 +7,15 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"oarlock/internal/must"
 )
 
 // A file that is replaced by who edits it is gone for a moment, and takes no token away. One that is gone at two looks, two seconds
 // apart, takes all away, sessions and streams too, until there is one again.
 func TestTokensFileIsGone(t *testing.T) {
 	token, line, err := NewToken("anna", "read")
-	must(t, err)
+	must.Do(t, err)
 	synctest.Test(t, func(t *testing.T) {
 		gate := withTokens(t, line)
 		path := gate.Tokens.path
@@ -30,20 +32,20 @@ func TestTokensFileIsGone(t *testing.T) {
 			t.Error("at first it is not known")
 		}
 		for range 3 { // it is replaced, slowly
-			must(t, os.Remove(path))
+			must.Do(t, os.Remove(path))
 			for range 2 {
 				if !knows() {
 					t.Error("a file that is gone for a moment took a token away")
 				}
 				time.Sleep(goneFor - time.Second)
 			}
-			must(t, os.WriteFile(path, []byte(line), 0o600))
+			must.Do(t, os.WriteFile(path, []byte(line), 0o600))
 			if !knows() {
 				t.Error("the new file is not read")
 			}
 			time.Sleep(goneFor)
 		}
-		must(t, os.Remove(path))
+		must.Do(t, os.Remove(path))
 		time.Sleep(time.Hour)
 		if !knows() {
 			t.Error("the first look took a token away: who edits it may be at it")
@@ -52,7 +54,7 @@ func TestTokensFileIsGone(t *testing.T) {
 		if knows() {
 			t.Error("a file that is gone took no token away")
 		}
-		must(t, os.WriteFile(path, []byte(line), 0o600))
+		must.Do(t, os.WriteFile(path, []byte(line), 0o600))
 		if !knows() {
 			t.Error("the file that came back is not read")
 		}
@@ -62,13 +64,13 @@ func TestTokensFileIsGone(t *testing.T) {
 // A file that others may write by now is not read again.
 func TestTokensFileIsRefused(t *testing.T) {
 	token, line, err := NewToken("anna", "read")
-	must(t, err)
+	must.Do(t, err)
 	other, second, err := NewToken("bert", "write")
-	must(t, err)
+	must.Do(t, err)
 	tokens := tokensOf(t, line)
 	refused := errors.New("others may write it")
 	tokens.Admit(func(string) error { return refused })
-	must(t, os.WriteFile(tokens.path, []byte(line+"\n"+second), 0o600))
+	must.Do(t, os.WriteFile(tokens.path, []byte(line+"\n"+second), 0o600))
 	if _, is := tokens.byToken("", other); is {
 		t.Error("it was read")
 	}
@@ -76,7 +78,7 @@ func TestTokensFileIsRefused(t *testing.T) {
 		t.Error("what it said before does not count")
 	}
 	refused = nil
-	must(t, os.WriteFile(tokens.path, []byte(line+"\n\n"+second), 0o600))
+	must.Do(t, os.WriteFile(tokens.path, []byte(line+"\n\n"+second), 0o600))
 	if _, is := tokens.byToken("", other); !is {
 		t.Error("it was not read")
 	}

@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"oarlock/internal/census"
+	"oarlock/internal/must"
 	"oarlock/queue"
 	"oarlock/supervisor"
 )
@@ -79,13 +80,8 @@ func as(t *testing.T, rights string) guest {
 func tokensOf(t *testing.T, text string) *Tokens {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "tokens")
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	tokens, err := OpenTokens(path, slog.New(slog.DiscardHandler))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must.Do(t, os.WriteFile(path, []byte(text), 0o600))
+	tokens := must.Get(OpenTokens(path, slog.New(slog.DiscardHandler)))(t)
 	return tokens
 }
 

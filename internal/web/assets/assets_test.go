@@ -7,15 +7,14 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"oarlock/internal/must"
 )
 
 // What a browser loads once for all pages is small.
 func TestSizes(t *testing.T) {
 	for name, most := range map[string]int{"style.css": 20 << 10, "script.js": 12 << 10, "icon.svg": 1 << 10} {
-		text, err := files.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(files.ReadFile(name))(t)
 		if len(text) > most {
 			t.Errorf("%s has %d bytes, and may have %d", name, len(text), most)
 		}
@@ -116,10 +115,7 @@ func luminance(t *testing.T, rgb string) float64 {
 		if len(rgb) != 6 {
 			t.Fatalf("no colour: %q", rgb)
 		}
-		n, err := strconv.ParseUint(rgb[2*i:2*i+2], 16, 8)
-		if err != nil {
-			t.Fatal(err)
-		}
+		n := must.Get(strconv.ParseUint(rgb[2*i:2*i+2], 16, 8))(t)
 		c := float64(n) / 255
 		if c <= .04045 {
 			c /= 12.92

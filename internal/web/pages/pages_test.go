@@ -11,6 +11,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"oarlock/internal/must"
 )
 
 func TestLink(t *testing.T) {
@@ -80,7 +82,7 @@ func TestLive(t *testing.T) {
 // No package of ours vouches for a text as HTML, script, style or address: html/template escapes them all.
 func TestNothingIsTrusted(t *testing.T) {
 	trusted := regexp.MustCompile(`^(?:HTML|HTMLAttr|CSS|JS|JSStr|URL|Srcset)$`)
-	err := filepath.WalkDir("../..", func(path string, entry fs.DirEntry, err error) error {
+	must.Do(t, filepath.WalkDir("../..", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || filepath.Ext(path) != ".go" {
 			return err
 		}
@@ -97,10 +99,7 @@ func TestNothingIsTrusted(t *testing.T) {
 			return true
 		})
 		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	}))
 }
 
 // The templates have no script, style or handler within them: the Content-Security-Policy would forbid it.
@@ -111,10 +110,7 @@ func TestTemplatesAreHTMLOnly(t *testing.T) {
 		t.Fatal(names, err)
 	}
 	for _, name := range names {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		text := must.Get(os.ReadFile(name))(t)
 		if found := inline.FindString(string(text)); found != "" {
 			t.Errorf("%s has %q", name, found)
 		}
