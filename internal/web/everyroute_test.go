@@ -6,13 +6,14 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"oarlock/internal/must"
 )
 
 // writtenRights are which right each route wants, as testdata/rights.txt says: a line each, METHOD PATH RIGHT.
 func writtenRights(t *testing.T) map[string]string {
 	t.Helper()
-	text, err := os.ReadFile("testdata/rights.txt")
-	must(t, err)
+	text := must.Get(os.ReadFile("testdata/rights.txt"))(t)
 	all := map[string]string{}
 	for line := range strings.Lines(string(text)) {
 		words := strings.Fields(line)
