@@ -88,8 +88,7 @@ func TestParseRespond(t *testing.T) {
 // Who may answer and not look hears nothing of a job of another class by naming its jid.
 func TestRespondTellsNothingOfOthers(t *testing.T) {
 	a, q := apart(t)
-	_, err := q.Put(t.Context(), queue.Put{JID: "theirs", Queue: "bank", Klass: "Secret"})
-	must(t, err)
+	must.Get(q.Put(t.Context(), queue.Put{JID: "theirs", Queue: "bank", Klass: "Secret"}))(t)
 	g := as(t, "respond:Pay")
 	for _, end := range []string{"", "complete", "fail"} {
 		for _, again := range []bool{false, true} {
