@@ -1,13 +1,11 @@
 package supervisor
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"oarlock/internal/faultproxy"
@@ -20,12 +18,11 @@ import (
 // TestAPoolFollowsTheMaster fails over behind one address beneath a pool with jobs that wait, some at work and others to come, whose connections stay with the old
 // master: all are done, at their first attempt.
 func TestAPoolFollowsTheMaster(t *testing.T) {
+	t.Parallel()
 	p := redistest.StartPair(t)
 	proxy := faultproxy.Start(t, "unix", p.Master.Addr)
 	client, err := queue.Open(t.Context(), queue.Options{URL: proxy.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { client.Close() })
 	host := newFakeHost(t)
 	host.work = func(*protocol.Job, <-chan runner.Cause) *runner.Ending {
@@ -45,9 +42,7 @@ func TestAPoolFollowsTheMaster(t *testing.T) {
 	for range 3 {
 		for range 100 {
 			n++
-			if _, err := client.Put(t.Context(), queue.Put{Queue: "q", JID: fmt.Sprint("j", n), Klass: "K"}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, errOf(client.Put(t.Context(), queue.Put{Queue: "q", JID: fmt.Sprint("j", n), Klass: "K"})))
 		}
 		p.FailOver(t, func() { proxy.Retarget("unix", p.Master.Addr) })
 		_ = client.Writable(t.Context()) // this client puts, too, and may be the first to find it out
@@ -62,9 +57,7 @@ func TestAPoolFollowsTheMaster(t *testing.T) {
 		}
 	}
 	for i := range n {
-		if jid := fmt.Sprint("j", i+1); host.begun(jid) != 1 {
-			t.Errorf("%s was begun %d times", jid, host.begun(jid))
-		}
+		same(t, host.begun(fmt.Sprint("j", i+1)), 1, "j%d was begun %d times", i+1)
 	}
 }
 
@@ -72,16 +65,16 @@ func TestAPoolFollowsTheMaster(t *testing.T) {
 // not kept fresh, and what it is owed, its release, goes over another connection.
 func TestWhatHasNoAttemptIsNotRenewed(t *testing.T) {
 	for _, stuck := range []bool{false, true} { // also where the release does not get through
-		synctest.Test(t, func(t *testing.T) {
-			w := newFakeWorld(t)
+		runFaked(t, fmt.Sprint(stuck), func(t *testing.T, w *fakeWorld) {
 			w.cfg.Pools[0].Children = 1
-			w.host.work = func(_ *protocol.Job, stop <-chan runner.Cause) *runner.Ending {
+			w.host.work = func(job *protocol.Job, stop <-chan runner.Cause) *runner.Ending {
+				if w.host.begun(job.JID) > 1 {
+					return said(protocol.Ack)
+				}
 				<-stop
 				return &runner.Ending{Kind: runner.LockLost, Message: "the lock was lost"}
 			}
-			w.redis.put(1)
-			w.run()
-			time.Sleep(time.Second)
+			w.runFor(time.Second, 1)
 			w.redis.faults(func(string) fault { return fault{away: errAway} })
 			for w.s.Snapshot().Pools[0].Counters.Interrupted == 0 {
 				time.Sleep(time.Second)
@@ -101,10 +94,7 @@ func TestWhatHasNoAttemptIsNotRenewed(t *testing.T) {
 				t.Errorf("nobody works on the job, and it is %s", j.state)
 			}
 			w.redis.faults(nil)
-			w.host.work = nil
-			time.Sleep(time.Minute)
-			w.want("complete", 1)
-			w.end()
+			w.after(time.Minute, "complete", 1)
 		})
 	}
 }
@@ -112,27 +102,22 @@ func TestWhatHasNoAttemptIsNotRenewed(t *testing.T) {
 // TestALongOutageIsSaidAgain has a Redis that takes no writes for five minutes, by calls that fail or by pings: the log says so about once a minute.
 func TestALongOutageIsSaidAgain(t *testing.T) {
 	for _, pings := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
-			w := newFakeWorld(t)
-			var log bytes.Buffer
+		runFaked(t, fmt.Sprint(pings), func(t *testing.T, w *fakeWorld) {
+			var log lockedBuffer
 			w.cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
-			w.run()
-			time.Sleep(time.Second)
+			w.runFor(time.Second, 0)
 			w.redis.faults(func(call string) fault {
 				if call == "ping" && !pings {
 					return fault{}
 				}
 				return fault{away: errAway}
 			})
-			w.redis.put(1)
-			time.Sleep(5 * time.Minute)
+			w.putFor(5*time.Minute, 1)
 			if n := strings.Count(log.String(), `level=WARN msg="redis `); n < 5 || n > 7 {
 				t.Errorf("in five minutes it is said %d times (pings fail: %v):\n%s", n, pings, log.String())
 			}
 			w.redis.faults(nil)
-			time.Sleep(time.Minute)
-			w.want("complete", 1)
-			w.end()
+			w.after(time.Minute, "complete", 1)
 		})
 	}
 }

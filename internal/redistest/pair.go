@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // Pair is two servers, of which one is the master of the other.
@@ -19,12 +21,22 @@ func StartPair(t testing.TB) *Pair {
 	return p
 }
 
-// FailOver waits until the replica has everything, promotes it, calls promoted, which may be nil, and makes the old master its replica.
+// FailOver stops writes, waits until the replica has everything, promotes it, calls promoted, which may be nil, and makes the old master its replica.
 // Connections stay with the server that they have.
 func (p *Pair) FailOver(t testing.TB, promoted func()) {
 	t.Helper()
-	if err := p.Master.Client(t).Do(t.Context(), "WAIT", 1, time.Minute.Milliseconds()).Err(); err != nil {
+	master, replica := p.Master.Client(t), p.Replica.Client(t)
+	if err := master.Do(t.Context(), "CLIENT", "PAUSE", time.Minute.Milliseconds(), "WRITE").Err(); err != nil {
 		t.Fatal(err)
+	}
+	offset := func(c *redis.Client, field string) string {
+		_, after, _ := strings.Cut(c.Info(t.Context(), "replication").Val(), field+":")
+		return strings.Fields(after + " none")[0]
+	}
+	for late := time.Now().Add(time.Minute); offset(master, "master_repl_offset") != offset(replica, "slave_repl_offset"); time.Sleep(time.Millisecond) {
+		if time.Now().After(late) {
+			t.Fatal("redistest: the replica does not get what the master has")
+		}
 	}
 	if err := p.Replica.Client(t).ReplicaOf(t.Context(), "NO", "ONE").Err(); err != nil {
 		t.Fatal(err)
@@ -34,6 +46,9 @@ func (p *Pair) FailOver(t testing.TB, promoted func()) {
 		promoted()
 	}
 	p.follow(t)
+	if err := master.Do(t.Context(), "CLIENT", "UNPAUSE").Err(); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // follow makes one the replica of the other, and waits until it is connected.
