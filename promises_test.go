@@ -31,7 +31,7 @@ var promises = []struct{ words, short, long string }{
 		"TestARunIsPutOnce TestThreeDaysAway TestChangesOfTheClock TestFilesAgree",
 		"TestRecurringJobsOfTwoSupervisors TestAThousandCronsAtOnce TestCronCommandsBreakAtAnyCommand"},
 	{"A broken worker burns no queue",
-		"TestBadJobsDelayGoodOnesByNoMoreThanIsPromised TestAnOpenBreakerBurnsNoQueue",
+		"TestBadJobsDelayGoodOnesByNoMoreThanIsPromised TestBadJobsOfAnyPriorityDelayGoodOnesByNoMoreThanIsPromised TestAnOpenBreakerBurnsNoQueue",
 		"TestRows/B17 TestRows/J3"},
 	{"A program that is missing (126, 127) fails no job",
 		"TestAMissingProgramFailsNoJobOfAQuietQueue",

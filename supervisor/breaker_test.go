@@ -36,10 +36,9 @@ func TestAnOpenBreakerStillSaysWhyWhenTheCodeIsChanged(t *testing.T) {
 	})
 }
 
-// slowness tells by how much k bad jobs may delay those behind them: the promise of the
-// breaker, and a second for everything else.
+// slowness tells by how much k bad jobs may delay those behind them: as README promises, and a second for everything else.
 func slowness(k int, each time.Duration) time.Duration {
-	return time.Duration(k)*max(breaker.Pause, min(each, breaker.Hold)) + time.Second
+	return 2*time.Duration(k)*max(100*time.Millisecond, min(each, 10*time.Second)) + time.Second
 }
 
 // endings makes fake children end jobs as how says by the number of the job; a nil ending
@@ -139,6 +138,62 @@ func TestBadJobsDelayGoodOnesByNoMoreThanIsPromised(t *testing.T) {
 			if done := w.redis.states()["complete"]; done != tt.jobs-bad {
 				t.Errorf("%d of %d good jobs are done after %v", done, tt.jobs-bad, limit)
 			}
+		})
+	}
+}
+
+// Bad jobs come back to where their priority puts them. They delay good ones behind them by no more than bad ones of the same
+// priority do.
+func TestBadJobsOfAnyPriorityDelayGoodOnesByNoMoreThanIsPromised(t *testing.T) {
+	const good = 60
+	missing := func() *runner.Ending { return exited(127, protocol.ExitMisconfigured) }
+	fails := func() *runner.Ending { return exited(1, protocol.ExitOnError) }
+	crashes := func() *runner.Ending { return &runner.Ending{Kind: runner.Died, Group: "signal-SEGV"} }
+	first := func(n, bad int) float64 {
+		if n < bad {
+			return 1
+		}
+		return 0
+	}
+	anyhow := func(n, bad int) float64 { return float64(n * 7919 % 10) }
+	spaced := outcome.Retry{Backoff: outcome.Exponential, Delay: 15 * time.Second, MaxDelay: 6 * time.Hour}
+	for _, tt := range []struct {
+		name  string
+		bad   int
+		end   func() *runner.Ending
+		each  time.Duration
+		rank  func(n, bad int) float64
+		retry outcome.Retry
+	}{
+		{"no bad job", 0, fails, 5 * time.Millisecond, first, spaced},
+		{"six fail", 6, fails, 50 * time.Millisecond, first, outcome.Retry{}},
+		{"forty miss their program", 40, missing, 50 * time.Millisecond, first, spaced},
+		{"two hundred miss their program", 200, missing, 5 * time.Millisecond, first, spaced},
+		{"a hundred fail", 100, fails, 50 * time.Millisecond, first, spaced},
+		{"a hundred fail, and are tried again at once", 100, fails, 5 * time.Millisecond, first, outcome.Retry{}},
+		{"a hundred fail after a second", 100, fails, time.Second, first, outcome.Retry{}},
+		{"two hundred crash", 200, crashes, 5 * time.Millisecond, first, outcome.Retry{}},
+		{"three hundred fail, of all priorities", 300, fails, 5 * time.Millisecond, anyhow, outcome.Retry{}},
+		{"five thousand fail", 5000, fails, 5 * time.Millisecond, first, outcome.Retry{}},
+	} {
+		runFaked(t, tt.name, func(t *testing.T, w *fakeWorld) {
+			pool := &w.cfg.Pools[0]
+			pool.Children, pool.Child.Mode, pool.Retry, pool.MaxCrashes = 4, runner.Once, tt.retry, 1000
+			w.host.work = endings(tt.each, func(n int, _ *protocol.Job) *runner.Ending {
+				if n < tt.bad {
+					return tt.end()
+				}
+				return nil
+			})
+			w.redis.put(tt.bad + good)
+			w.redis.rank(func(n int) float64 { return tt.rank(n, tt.bad) })
+			w.run()
+			limit, began := slowness(tt.bad, tt.each)+good*tt.each/2, time.Now() // with half of the children
+			for w.redis.states()["complete"] < good && time.Since(began) < limit {
+				time.Sleep(100 * time.Millisecond)
+			}
+			w.want("complete", good)
+			t.Logf("done after %v of %v", time.Since(began), limit)
 		})
 	}
 }

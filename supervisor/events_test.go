@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -242,8 +243,8 @@ func TestTheBreakerIsTold(t *testing.T) {
 			t.Error("it does not say why it opened")
 		}
 		p := w.s.Snapshot().Pools[0]
-		if p.Breaker == "" || p.BreakerFor < 1 || p.BreakerFor > 4 || p.NextProbe > 0.1 {
-			t.Errorf("the snapshot says %q for %v, next in %v", p.Breaker, p.BreakerFor, p.NextProbe)
+		if p.Breaker == "" || p.BreakerFor < 1 || p.BreakerFor > 4 || p.NextProbe > 0.1 || p.BadJobs < 20 || math.Abs(p.Delays-0.2*float64(p.BadJobs)) > 1e-6 {
+			t.Errorf("the snapshot says %q for %v, next in %v, and that %d jobs delay others by %v s", p.Breaker, p.BreakerFor, p.NextProbe, p.BadJobs, p.Delays)
 		}
 		locked(&w.mu, func() { bad = false })
 		time.Sleep(5 * time.Second)

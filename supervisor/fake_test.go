@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"math"
 	"slices"
 	"sync"
 	"syscall"
@@ -35,6 +36,7 @@ type fakeRedis struct {
 	jobs     map[string]*fakeJob
 	in       jobsByState
 	order    []string                // waiting jobs, next first
+	due      float64                 // no scheduled job is due before
 	lacks    string                  // what the key space needs and nobody knows
 	sent     map[string]int          // calls by name
 	fault    func(call string) fault // of the next call; nil for none
@@ -261,9 +263,37 @@ func (f *fakeRedis) call(ctx context.Context, name string, run func()) error {
 // expire gives back due jobs. The caller holds mu.
 func (f *fakeRedis) expire() {
 	now := f.Now()
+	if now < f.due {
+		return
+	}
 	for _, jid := range f.those("scheduled", func(j *fakeJob) bool { return j.due <= now }) {
 		f.jobs[jid].enter("waiting")
-		f.order = append(f.order, jid)
+		f.line(jid)
+	}
+	f.due = math.Inf(1)
+	for _, j := range f.in["scheduled"] {
+		f.due = min(f.due, j.due)
+	}
+}
+
+// line lines a waiting job up behind all of its priority. The caller holds mu.
+func (f *fakeRedis) line(jid string) {
+	at := len(f.order)
+	for at > 0 && f.jobs[f.order[at-1]].Priority < f.jobs[jid].Priority {
+		at--
+	}
+	f.order = slices.Insert(f.order, at, jid)
+}
+
+// rank gives jobs their priorities.
+func (f *fakeRedis) rank(priority func(n int) float64) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	jids := f.order
+	f.order = nil
+	for n, jid := range jids {
+		f.jobs[jid].Priority = priority(n)
+		f.line(jid)
 	}
 }
 
@@ -449,12 +479,13 @@ func (s *fakeSession) settle(x queue.Settlement) queue.SettleResult {
 		case x.Delay > 0:
 			j.enter("scheduled")
 			j.due = s.Now() + x.Delay.Seconds()
+			s.due = min(s.due, j.due)
 		case front:
 			j.enter("waiting")
 			s.order = append([]string{j.JID}, s.order...)
 		default:
 			j.enter("waiting")
-			s.order = append(s.order, j.JID)
+			s.line(j.JID)
 		}
 	}
 	switch x.Action {

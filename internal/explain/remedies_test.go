@@ -9,6 +9,21 @@ import (
 	"oarlock/supervisor"
 )
 
+// The README promises the same number.
+func TestWhySaysHowLongBadJobsDelayOthers(t *testing.T) {
+	for bad, says := range map[int]string{
+		1:    "The 1 job that ended badly delays the jobs behind by 2 × 1 × 0.1s = 200ms at most",
+		37:   "The 37 jobs that ended badly delay the jobs behind by 2 × 37 × 0.1s = 7.4s at most",
+		5000: "The 5000 jobs that ended badly delay the jobs behind by 2 × 5000 × 0.1s = 16m 40s at most",
+	} {
+		w := &why{job: queue.Job{JID: "j", State: "waiting"}}
+		w.pool(supervisor.PoolSnapshot{Name: "p", Children: 1, Breaker: "exit-1", BadJobs: bad, Delays: 0.2 * float64(bad)})
+		if got := strings.Join(w.reasons, " "); !strings.Contains(got, says) {
+			t.Errorf("it says %q, want %q", got, says)
+		}
+	}
+}
+
 // Each remedy belongs to the sentence that says the same in words.
 func TestRemedies(t *testing.T) {
 	for _, test := range []struct {
@@ -18,7 +33,7 @@ func TestRemedies(t *testing.T) {
 		says string
 		code Code
 	}{
-		{"breaker", supervisor.PoolSnapshot{Name: "p", Children: 1, Breaker: "exit-1"}, RecyclePool, "oarlock recycle p", BreakerOpen},
+		{"breaker", supervisor.PoolSnapshot{Name: "p", Children: 1, Breaker: "exit-1", BadJobs: 5}, RecyclePool, "oarlock recycle p", BreakerOpen},
 		{"barren", supervisor.PoolSnapshot{Name: "p", Children: 1, Barren: "no such file"}, RecyclePool, "oarlock recycle p", Barren},
 		{"quiet", supervisor.PoolSnapshot{Name: "p", Children: 1, Quiet: true}, ResumeAll, "oarlock resume", Quiet},
 		{"quiet alone", supervisor.PoolSnapshot{Name: "p", Children: 1, Quiet: true, QuietAlone: true}, ResumePool, "quiet", Quiet},

@@ -610,6 +610,16 @@ func afterColon(text string) string {
 	return ": " + text
 }
 
+// badJobs says by how much the bad jobs of a pool delay those behind them.
+func badJobs(pool supervisor.PoolSnapshot) string {
+	n, noun := pool.BadJobs, "jobs that ended badly delay"
+	if n == 1 {
+		noun = "job that ended badly delays"
+	}
+	return fmt.Sprintf("The %d %s the jobs behind by 2 × %d × 0.1s = %s at most, or by more if they run for longer than 0.1s.",
+		n, noun, n, screen.Seconds(pool.Delays))
+}
+
 func (w *why) pool(pool supervisor.PoolSnapshot) {
 	busy, waits, blocked, next := 0, 0, 0, 0.0
 	for _, slot := range pool.Slots {
@@ -646,7 +656,8 @@ func (w *why) pool(pool supervisor.PoolSnapshot) {
 		w.is(Barren)
 		w.mends(RecyclePool, pool.Name)
 	case pool.Breaker != "":
-		w.because("Pool %s goes slowly, one job at a time and ten a second, until one ends well: %s. When that is mended, `oarlock recycle %s` begins anew.", pool.Name, pool.Breaker, screen.InShell(pool.Name))
+		w.because("Pool %s goes slowly, one job at a time and ten a second, until one ends well: %s. %s When that is mended, `oarlock recycle %s` begins anew.",
+			pool.Name, pool.Breaker, badJobs(pool), screen.InShell(pool.Name))
 		w.is(BreakerOpen)
 		w.mends(RecyclePool, pool.Name)
 	case pool.Quiet || pool.Draining:

@@ -39,7 +39,7 @@ func TestWhatIsLeftToARetryCommand(t *testing.T) {
 		{"arguments that the job lacks", nil, runner.Ending{Kind: runner.BadArguments}, false},
 		{"a command that cannot be run", nil, runner.Ending{Kind: runner.CouldNotStart}, false},
 		{"interrupted", nil, runner.Ending{Kind: runner.Interrupted}, false},
-		{"spared", func(_ *Policy, a *Attempt) { a.Slowed = true }, runner.Ending{Kind: runner.Exited, ExitCode: 1, Action: protocol.ExitOnError}, false},
+		{"spared", func(_ *Policy, a *Attempt) { a.Slowed = 1 }, runner.Ending{Kind: runner.Exited, ExitCode: 1, Action: protocol.ExitOnError}, false},
 		{"one of many", nil, runner.Ending{Kind: runner.Died, Batch: 5}, false},
 		{"lost", func(_ *Policy, a *Attempt) { a.Lost = true }, runner.Ending{Kind: runner.Died}, false},
 	} {

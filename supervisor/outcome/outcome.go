@@ -33,10 +33,10 @@ type Attempt struct {
 	Lapse      string // why that was not renewed in time
 	Early      bool   // a child left before it could begin with it
 
-	Now        float64 // on Redis' clock
-	Where      string  // host and generation of the child
-	Slowed     bool    // the breaker of its pool is open
-	OthersWell bool    // other jobs of the pool ended well since Job.Unstarted.First, before this attempt
+	Now        float64       // on Redis' clock
+	Where      string        // host and generation of the child
+	Slowed     time.Duration // the breaker of its pool is open: a job that ends badly stays away so long at least; 0: it is closed
+	OthersWell bool          // other jobs of the pool ended well since Job.Unstarted.First, before this attempt
 }
 
 // Outcome is what becomes of an attempt: it is given to another child at once, or
@@ -76,6 +76,15 @@ const (
 // counts as; nothing else looks at kinds of endings for that. It changes nothing, and
 // the settlement shares memory with what it was given.
 func Decide(p Policy, a Attempt, e *runner.Ending) Outcome {
+	o := decide(p, a, e)
+	if s := &o.Settlement; o.Bearing == Bad && s.Delay < a.Slowed && (s.Action == queue.Release || s.Action == queue.Retry) {
+		s.Delay, s.Front = a.Slowed, false
+	}
+	return o
+}
+
+// decide is Decide for a pool whose breaker slows down no job that comes back.
+func decide(p Policy, a Attempt, e *runner.Ending) Outcome {
 	o := Outcome{Settlement: queue.Settlement{
 		JID:        a.Job.JID,
 		Queue:      a.Job.Queue,
@@ -344,7 +353,7 @@ const sparings = 5
 // spared gives a job back whose pool is likely to be to blame for its ending, at the cost
 // of nothing but a delay. It reports whether it did.
 func (p *Policy) spared(s *queue.Settlement, a *Attempt) bool {
-	if !a.Slowed || a.Job.Spared >= sparings || a.Job.Retries <= 0 || p.OnError == FailJob || p.OnCrash == FailJob {
+	if a.Slowed == 0 || a.Job.Spared >= sparings || a.Job.Retries <= 0 || p.OnError == FailJob || p.OnCrash == FailJob {
 		return false
 	}
 	Release(s, queue.CountSpared, ownDelay(a.Job.Spared))

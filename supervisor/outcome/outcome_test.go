@@ -335,7 +335,7 @@ func TestAJobIsSparedFiveTimesAtMost(t *testing.T) {
 	failure := &runner.Ending{Kind: runner.Exited, ExitCode: 1, Action: protocol.ExitOnError, Group: "exit-1"}
 	var waits []time.Duration
 	for range 10 {
-		o := Decide(p, Attempt{Job: taken, Slowed: true}, failure)
+		o := Decide(p, Attempt{Job: taken, Slowed: 1}, failure)
 		if o.Settlement.Action != queue.Release || o.Settlement.Counter != queue.CountSpared {
 			break
 		}
@@ -346,7 +346,7 @@ func TestAJobIsSparedFiveTimesAtMost(t *testing.T) {
 		t.Errorf("it waited %s, want %s", got, want)
 	}
 	counts := func(name string, p Policy, a Attempt, e *runner.Ending) {
-		a.Slowed = true
+		a.Slowed = 1
 		if o := Decide(p, a, e); o.Settlement.Counter == queue.CountSpared {
 			t.Errorf("%s: the job was spared", name)
 		}
@@ -359,8 +359,45 @@ func TestAJobIsSparedFiveTimesAtMost(t *testing.T) {
 	counts("a crash", p, Attempt{Job: fresh}, &runner.Ending{Kind: runner.Died})
 	counts("a protocol error", p, Attempt{Job: fresh}, &runner.Ending{Kind: runner.BrokeProtocol, Began: true})
 	counts("said on purpose", p, Attempt{Job: fresh}, said(false))
-	if o := Decide(p, Attempt{Job: fresh, Slowed: true}, said(true)); o.Settlement.Counter != queue.CountSpared || o.Settlement.Group != "ValueError" {
+	if o := Decide(p, Attempt{Job: fresh, Slowed: 1}, said(true)); o.Settlement.Counter != queue.CountSpared || o.Settlement.Group != "ValueError" {
 		t.Errorf("an exception costs %+v", o.Settlement)
+	}
+}
+
+// While the breaker is open, whatever is tried again after a bad ending stays away for as long as the breaker says, and nothing else does.
+func TestAnOpenBreakerKeepsBadJobsAway(t *testing.T) {
+	const away = 48 * time.Hour
+	said := func(v protocol.Verdict) *runner.Ending { return &runner.Ending{Kind: runner.Said, Verdict: &v} }
+	exit := func(action protocol.ExitAction) *runner.Ending {
+		return &runner.Ending{Kind: runner.Exited, ExitCode: 1, Action: action}
+	}
+	spared := queue.Taken{JID: "j", Queue: "q", Retries: 5, Remaining: 5, Spared: sparings}
+	for _, tt := range []struct {
+		name string
+		job  queue.Taken
+		e    *runner.Ending
+		want bool
+	}{
+		{"an error that is spared", queue.Taken{Retries: 5, Remaining: 5}, exit(protocol.ExitOnError), true},
+		{"an error that pays a retry", spared, exit(protocol.ExitOnError), true},
+		{"an exception", spared, said(protocol.Verdict{Kind: protocol.Retry, Raised: true}), true},
+		{"a timeout", spared, &runner.Ending{Kind: runner.TimedOut}, true},
+		{"a crash", spared, &runner.Ending{Kind: runner.Died}, true},
+		{"a program that is missing", spared, exit(protocol.ExitMisconfigured), true},
+		{"a child that leaves before it reads", spared, &runner.Ending{Kind: runner.LeftEarly}, true},
+		{"a program that cannot be started", spared, &runner.Ending{Kind: runner.CouldNotStart}, true},
+		{"a host that is short of memory", spared, &runner.Ending{Kind: runner.CouldNotStart, Short: true}, false},
+		{"a retry on purpose", spared, said(protocol.Verdict{Kind: protocol.Retry}), false},
+		{"a release", spared, said(protocol.Verdict{Kind: protocol.Release}), false},
+		{"a class that is unknown", spared, said(protocol.Verdict{Kind: protocol.Unknown}), false},
+		{"an exit that says retry", spared, exit(protocol.ExitRetry), false},
+		{"an interruption", spared, &runner.Ending{Kind: runner.Interrupted}, false},
+	} {
+		p := Policy{MaxCrashes: 3, UnknownFor: time.Hour, Retry: Retry{Delay: time.Second}}
+		s := Decide(p, Attempt{Job: tt.job, Early: true, Slowed: away}, tt.e).Settlement
+		if got := s.Delay == away && !s.Front; got != tt.want {
+			t.Errorf("%s: it waits for %v, front %v", tt.name, s.Delay, s.Front)
+		}
 	}
 }
 

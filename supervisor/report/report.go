@@ -89,6 +89,8 @@ type PoolSnapshot struct {
 	Draining   bool           `json:"draining"`
 	Abstains   string         `json:"abstains,omitempty"`    // as of Snapshot; rules are nothing to a pool of a list
 	Breaker    string         `json:"breaker,omitempty"`     // why it is open: the pool goes slowly
+	BadJobs    int            `json:"bad_jobs,omitempty"`    // different jobs that ended badly since one last ended well, while it is open
+	Delays     float64        `json:"delays,omitempty"`      // seconds by which these delay jobs behind them at most, unless they run for longer than 0.1 s
 	BreakerFor float64        `json:"breaker_for,omitempty"` // seconds since it opened
 	NextProbe  float64        `json:"next_probe,omitempty"`  // seconds until the pool may begin another job, while it is open
 	Barren     string         `json:"barren,omitempty"`      // why no child starts: the pool takes nothing

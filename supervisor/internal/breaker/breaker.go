@@ -5,6 +5,7 @@ package breaker
 import (
 	"cmp"
 	"fmt"
+	"hash/maphash"
 	"maps"
 	"slices"
 	"time"
@@ -31,6 +32,17 @@ const (
 	Hold  = 10 * time.Second
 )
 
+// A job that ended badly while the breaker is open stays away for Share times as long as it takes to try all jobs that did. So those
+// that come back take one in Share of the probes, whatever their priorities, and the others go to jobs that were not tried yet. Where
+// none of these waits, longestAway is enough.
+const (
+	Share       = 2
+	longestAway = 5 * time.Minute
+)
+
+// mostJobs bounds the jobs that are told apart; more count each time they end badly.
+const mostJobs = 100_000
+
 // Breaker slows a pool down of which nothing ends well, so that it does not burn its
 // queue; it never stops it, for the jobs may be to blame after all. Good endings close
 // it, and so do those that say nothing against the pool; these it does not count
@@ -41,10 +53,13 @@ type Breaker struct {
 	Since  time.Duration       // on the pool's clock: when it opened, while it is open; the pool sets it
 	proven bool                // something ended well since the pool's code was last changed
 	row    int                 // Bad endings since the last good one
-	jobs   map[string]struct{} // the jobs they were about, up to minJobs
+	jobs   map[uint64]struct{} // hashes of the jobs they were about, up to mostJobs
+	more   int                 // bad endings of jobs that are not in jobs
 	causes map[string]*cause   // what they were, up to mostCauses
 	Next   time.Duration       // on the pool's clock: when the next job may begin, while it is open
 	Anew   time.Duration       // jobs that began before hold up no other
+	empty  bool                // the last take left no job behind
+	alone  bool                // the one before the last that brought jobs did
 }
 
 // cause is one way to end badly.
@@ -58,7 +73,7 @@ const mostCauses = 32
 
 // New makes a closed breaker, of a pool of which nothing has ended well yet.
 func New() Breaker {
-	return Breaker{jobs: map[string]struct{}{}, causes: map[string]*cause{}}
+	return Breaker{jobs: map[uint64]struct{}{}, causes: map[string]*cause{}}
 }
 
 // Changed records that the pool's code is another from now on. An open breaker stays open,
@@ -95,7 +110,7 @@ func (b *Breaker) close() (closed bool) {
 }
 
 func (b *Breaker) forget() {
-	b.row = 0
+	b.row, b.more = 0, 0
 	clear(b.jobs)
 	clear(b.causes)
 }
@@ -105,8 +120,10 @@ func (b *Breaker) forget() {
 // whether that opened the breaker.
 func (b *Breaker) Bad(jid, how, message string, children int) (opened bool) {
 	b.row++
-	if len(b.jobs) < minJobs {
-		b.jobs[jid] = struct{}{}
+	if h := maphash.String(seed, jid); len(b.jobs) < mostJobs {
+		b.jobs[h] = struct{}{}
+	} else if _, known := b.jobs[h]; !known {
+		b.more++
 	}
 	if c := b.causes[how]; c != nil {
 		c.count++
@@ -121,6 +138,41 @@ func (b *Breaker) Bad(jid, how, message string, children int) (opened bool) {
 	opened = !b.Open && b.row >= limit && len(b.jobs) >= minJobs
 	b.Open = b.Open || opened
 	return opened
+}
+
+var seed = maphash.MakeSeed()
+
+// Jobs is how many different jobs have ended badly since one last ended well; 0 while the breaker is closed.
+func (b *Breaker) Jobs() int {
+	if !b.Open {
+		return 0
+	}
+	return len(b.jobs) + b.more
+}
+
+// Took records what a take brought, and whether there may be more to take.
+func (b *Breaker) Took(jobs int, more bool) {
+	if jobs > 0 {
+		b.alone = b.empty
+	}
+	b.empty = !more
+}
+
+// Delay is by how much bad jobs, which run for so long each, delay the jobs behind them at most.
+func Delay(bad int, ran time.Duration) time.Duration {
+	return Share * time.Duration(bad) * max(Pause, min(ran, Hold))
+}
+
+// Away is how long a job that ends badly now, and ran for so long, stays away at least; 0 while the breaker is closed.
+func (b *Breaker) Away(ran time.Duration) time.Duration {
+	if !b.Open {
+		return 0
+	}
+	away := Delay(b.Jobs()+1, ran)
+	if b.alone {
+		return min(away, longestAway)
+	}
+	return away
 }
 
 // Begun records that a job begins.

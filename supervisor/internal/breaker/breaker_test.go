@@ -3,6 +3,7 @@ package breaker
 import (
 	"fmt"
 	"testing"
+	"time"
 )
 
 func TestBreakerOpensAfterManyBadEndingsOfSeveralJobs(t *testing.T) {
@@ -72,6 +73,45 @@ func TestNewCodeIsOnTrialAgain(t *testing.T) {
 	}
 	if !b.Open {
 		t.Error("the breaker is closed after a window of bad endings of new code")
+	}
+}
+
+// A job that ended badly waits for twice the time that all such jobs take. Where no other job waits behind it, five minutes are enough.
+func TestAJobThatEndedBadlyStaysAway(t *testing.T) {
+	b := New()
+	if got := b.Away(time.Second); got != 0 {
+		t.Errorf("a closed breaker keeps a job away for %v", got)
+	}
+	const jobs = mostJobs + 99
+	for i := range jobs {
+		b.Bad(fmt.Sprint(i), "exit 1", "", 1)
+		b.Bad("0", "exit 1", "", 1) // is one however often it ends
+	}
+	if b.Jobs() != jobs {
+		t.Errorf("%d different jobs, want %d", b.Jobs(), jobs)
+	}
+	for _, tt := range []struct{ ran, want time.Duration }{
+		{0, 2 * (jobs + 1) * 100 * time.Millisecond},
+		{time.Second, 2 * (jobs + 1) * time.Second},
+		{time.Hour, 2 * (jobs + 1) * 10 * time.Second},
+	} {
+		for _, take := range []struct {
+			jobs  int
+			more  bool
+			alone bool // the job that ends came after a take that left none
+		}{{1, true, false}, {1, true, false}, {0, false, false}, {1, true, true}, {1, true, false}} {
+			b.Took(take.jobs, take.more)
+			want := tt.want
+			if take.alone {
+				want = longestAway
+			}
+			if got := b.Away(tt.ran); got != want {
+				t.Errorf("a job that ran for %v stays away for %v, want %v (alone: %v)", tt.ran, got, want, take.alone)
+			}
+		}
+	}
+	if b.Good(); b.Jobs() != 0 || b.Away(0) != 0 {
+		t.Errorf("after a good ending, %d jobs keep others away for %v", b.Jobs(), b.Away(0))
 	}
 }
 

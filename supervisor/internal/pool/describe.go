@@ -30,6 +30,8 @@ func (p *Pool) snapshot() report.PoolSnapshot {
 		Draining:   p.life.draining,
 		Abstains:   p.abstains(),
 		Breaker:    p.breaker.Why(),
+		BadJobs:    p.breaker.Jobs(),
+		Delays:     breaker.Delay(p.breaker.Jobs(), 0).Seconds(),
 		Damaged:    p.view.Damaged,
 		Ready:      p.view.Ready,
 		Oldest:     p.view.Oldest.Seconds(),

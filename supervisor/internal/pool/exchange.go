@@ -232,6 +232,7 @@ func (p *Pool) exchanged(x *exchange, reply queue.Reply, err error) {
 	if x.take.Count > 0 {
 		e.pace.Tripped(took, p.now)
 		again := p.menu.Heard(x.take, &reply)
+		p.breaker.Took(len(reply.Jobs), again)
 		if again {
 			e.wake()
 		} else {
