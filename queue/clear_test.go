@@ -83,7 +83,7 @@ func TestMovedJobsKeepTheirPlaces(t *testing.T) {
 	got := must(c.Clear(t.Context(), queue.Clearing{Queue: "q", To: "to"}))(t)
 	equal(t, "moved", fmt.Sprint(got.Done, got.Kept), fmt.Sprint(len(rest), 0))
 	order := raw.ZRangeArgs(t.Context(), redis.ZRangeArgs{Key: "ql:q:to-work", Start: 0, Stop: -1, Rev: true}).Val()
-	equal(t, "order", strings.Join(order, " "), "high low first needed a last")
+	equal(t, "order", strings.Join(order, " "), "high low first a needed last")
 	equal(t, "due", raw.ZScore(t.Context(), "ql:q:to-scheduled", "later").Val(), due)
 	for jid, want := range map[string]string{"a": "waiting", "b": "depends", "later": "scheduled", "running": "running", "failed": "failed"} {
 		job := must(c.Get(t.Context(), jid))(t)

@@ -360,10 +360,10 @@ func TestRefusedSettlementsChangeNothing(t *testing.T) {
 	server := redistest.Shared(t)
 	c := open(t, server)
 	ctx, s, other := t.Context(), session(t, c, "w"), session(t, c, "other")
-	putAll(t, c, queue.Put{Queue: "q", JID: "mine", Klass: "K"}, queue.Put{Queue: "q", JID: "waits", Klass: "K"})
+	putAll(t, c, queue.Put{Queue: "q", JID: "waits", Klass: "K"}, queue.Put{Queue: "q", JID: "mine", Klass: "K"})
 	reply, _ := take(t, s, queue.Take{Queues: []string{"q"}, Count: 1})
 	job := reply.Jobs[0]
-	if job.JID != "waits" { // of those put at once the greatest jid is first
+	if job.JID != "waits" { // the one put first
 		t.Fatalf("took %s", job.JID)
 	}
 	complete := queue.Settlement{JID: job.JID, Queue: "q", Popped: job.Popped, Action: queue.Complete}

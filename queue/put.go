@@ -25,7 +25,7 @@ type Put struct {
 	Data  []byte // JSON text, stored byte for byte; nil means {}
 
 	Delay     time.Duration // from now; ≤ 0 means none
-	At        time.Time     // in place of Delay: when it is planned for, by the server's clock. What is past, and the zero value, is now
+	At        time.Time     // in place of Delay: when it is planned for, by the server's clock. What is past comes by that time; the zero value is now
 	Priority  *float64      // higher is popped first; default 0. Where rules say so of the queue, lower is, and the default is 100
 	Retries   *int          // default 5; see Merge
 	Tags      []string      // nil keeps the old ones
@@ -64,6 +64,9 @@ type Put struct {
 	// Wants is what the job says itself of what it needs to run, where rules say such of its queue; a put into any other queue that says
 	// something is refused. The zero value keeps the old job's. A job that says something is one of its own: it merges with none.
 	Wants Wants
+
+	// after is by how many seconds later than now its place among those of its priority is reckoned; see spread.
+	after float64
 
 	// AnyName lets the names of the job and its throttles be keys of others; see CheckJID and CheckThrottle.
 	AnyName bool
@@ -166,13 +169,14 @@ func (c *Client) PutAll(ctx context.Context, puts []Put) ([]PutResult, error) {
 		conn = s.link.Redis()
 	}
 	connections := 0 // when the first chunk was written
+	line := putLine{own: len(puts) > 1 && slices.ContainsFunc(puts, func(p Put) bool { return p.JID != "" })}
 	for len(puts) > 0 {
 		n, bytes, commands := 0, 0, 0
 		for n < min(PutChunk, len(puts)) && (n == 0 || bytes+len(puts[n].Data) <= putBytes && commands+puts[n].commands() <= putCommands) {
 			bytes, commands = bytes+len(puts[n].Data), commands+puts[n].commands()
 			n++
 		}
-		chunk, err := c.putChunk(ctx, conn, puts[:n])
+		chunk, err := c.putChunk(ctx, conn, puts[:n], &line)
 		if err != nil {
 			return results, err
 		}
@@ -190,7 +194,7 @@ func (c *Client) PutAll(ctx context.Context, puts []Put) ([]PutResult, error) {
 	return results, nil
 }
 
-func (c *Client) putChunk(ctx context.Context, conn evaler, puts []Put) ([]PutResult, error) {
+func (c *Client) putChunk(ctx context.Context, conn evaler, puts []Put, line *putLine) ([]PutResult, error) {
 	puts, refused := c.edited(ctx, puts)
 	named, results := nameAndCheck(puts, refused)
 	if len(named) == 0 {
@@ -204,17 +208,20 @@ func (c *Client) putChunk(ctx context.Context, conn evaler, puts []Put) ([]PutRe
 		return nil, err
 	}
 	c.tellOpenings(ctx, named)
+	now := c.clock.Now()
+	line.spread(named, now)
 	// No worker of ours can be the owner of an old job.
 	args := appendPuts(append(make([]any, 0, 2+10*len(named)), ""), named)
 	if edition := c.beside.saysNothingOf(c.clock.Now(), nil); edition != "" {
 		args = append(args, edition)
 	}
 	put := func() (any, error) {
-		return c.run(ctx, conn, script.Name{Dialect: Batch, Command: "put"}, c.clock.Now(), args...)
+		return c.run(ctx, conn, script.Name{Dialect: Batch, Command: "put"}, now, args...)
 	}
 	reply, err := put()
 	repeated := false
 	if safe && errors.Is(err, ErrDoubt) && ctx.Err() == nil {
+		now = c.clock.Now()
 		reply, err = put()
 		repeated = true
 	}
@@ -400,6 +407,9 @@ func (p *Put) options() []any {
 	}
 	if p.Score != nil {
 		options = append(options, "score", wire.Number(*p.Score))
+	}
+	if p.after > 0 {
+		options = append(options, "after", wire.Number(p.after))
 	}
 	if p.Timeout > 0 {
 		options = append(options, "timeout", wire.Number(p.Timeout.Seconds()))

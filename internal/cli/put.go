@@ -252,6 +252,9 @@ func putFile(c *cli.Context, name string, like queue.Put) error {
 		return err
 	}
 	bar.Done()
+	if fed.Unordered {
+		screen.Printf(c.App.ErrWriter, "Jobs with a jid of their own and a priority beyond %d or -%d do not keep their order.\n", queue.MostOrdered, queue.MostOrdered)
+	}
 	if err := answer(c, fed, func(w io.Writer) { show.Fed(w, fed) }); err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 
 	"github.com/dustin/go-humanize"
@@ -43,7 +44,10 @@ type Fed struct {
 
 	Replaced int `json:"replaced"` // of those put: a job of their jid was there
 
-	Elsewhere bool                `json:"-"` // a line named another queue
+	Elsewhere bool `json:"-"` // a line named another queue
+
+	// Unordered says that jobs with a jid of their own and a priority beyond queue.MostOrdered keep no order among themselves.
+	Unordered bool                `json:"unordered,omitempty"`
 	Few       *queue.ReplicaError `json:"-"` // of the last batch that has one; nil if none has
 }
 
@@ -75,6 +79,7 @@ func (f *Feed) From(ctx context.Context, in io.Reader) (Fed, error) {
 				job.KeyFrom = f.KeyFrom(job.Queue)
 			}
 			f.batch, f.lines, f.held = append(f.batch, job), append(f.lines, f.line), f.held+len(job.Data)
+			f.fed.Unordered = f.fed.Unordered || job.JID != "" && job.Priority != nil && math.Abs(*job.Priority) > queue.MostOrdered
 			f.fed.Elsewhere = f.fed.Elsewhere || job.Queue != f.Like.Queue
 		}
 		if len(f.batch) == queue.PutChunk || f.held > feedBytes || last && len(f.batch) > 0 {

@@ -110,7 +110,7 @@ func freeKeys(ids []string, sure Sure) error {
 	return nil
 }
 
-// PlanPut says when a job is to run: text is a time such as 2026-07-01T12:00:00Z, or so long from now as 90s. A time that is past is now.
+// PlanPut says when a job is to run: text is a time such as 2026-07-01T12:00:00Z, or so long from now as 90s. A time that is past is kept: the job comes by it.
 func PlanPut(p *queue.Put, text string) error {
 	if err := putline.Plan(p, text); err != nil {
 		return &Wrong{"at", err.Error()}

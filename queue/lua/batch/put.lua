@@ -5,7 +5,7 @@
 --   data     JSON text, which the caller has checked; stored byte for byte
 --   delay    seconds from now, at least 0
 --   options  how many, then so many names and values: priority, tags, retries, depends as
---            in the protocol's put; throttles; key, at (seconds since the epoch, in place of delay), timeout (seconds), correlation and trace (ours); weight, bypass and windows, as in the protocol's put; if-exists: final (put
+--            in the protocol's put; throttles; key, at (seconds since the epoch, in place of delay), timeout (seconds), correlation and trace (ours); after (seconds: by so much later than now its place is reckoned); weight, bypass and windows, as in the protocol's put; if-exists: final (put
 --            only if the job there is complete or failed) or never; else it is replaced; replace-in (a JSON list): it is
 --            replaced only if it is in one of these queues, or in none
 --   edition  may be left out: the key of one of which an answer told that it says nothing of new jobs

@@ -54,8 +54,9 @@ end
 --   ready   receives the entry for the work set
 function enter(batch, put, ready)
   local key, named = 'ql:j:' .. put.jid, put.named
-  put.old_queue, put.replaced = nil, nil -- until something is written: the queue it was in, or false; the state of the job that was there
-  if named.at then put.due, put.delay = planned(batch, named.at) end
+  put.old_queue, put.replaced, put.came = nil, nil, nil -- until something is written: the queue it was in, or false; the state of the job that was there
+  if named.at then plan_put(batch, put) end
+  if named.after and put.delay <= 0 then put.came = (put.came or batch.now) + finite(named.after, 'Put', 'after') end
   local special = redis.call('EXISTS', key, key .. '-dependencies', key .. '-dependents', key .. '-history') > 0 -- see put_job
   local exists = special and redis.call('EXISTS', key) == 1
   if special and not exists then check_neighbors(key) end
@@ -90,6 +91,9 @@ function enter(batch, put, ready)
   if named.trace then redis.call('HSET', key, 'oarlock-queue', put.queue, 'oarlock-trace', named.trace) end
   if wants then write_wants(put.jid, wants) end
   if put.run then redis.call('HSET', key, unpack(put.run)) end
+  if put.due and put.came and not (named.key or named.correlation) then
+    redis.call('HSET', key, 'time', string.format('%.20f', put.due)) -- it has been waiting since
+  end
   if named.correlation then bind(batch, put) end
   know(batch, put.queue)
   wake(put.queue)
@@ -101,11 +105,15 @@ function done_word(put)
   return put.replaced and 'put:' .. put.replaced or 'put'
 end
 
--- planned(batch, at) -> when the job is due, and the delay until then, at least 0
+-- plan_put(batch, put): when the job is due, and the delay until then
+-- One that is past decides the place among those that are ready. With a key the job waits on the shelf, as one that is due does, so that
+-- those of a key come in in the order of their times, whatever the order of their puts.
 -- Rare.
-function planned(batch, at)
-  local due = finite(at, 'Put', 'at')
-  return due, math.max(0, due - batch.now)
+function plan_put(batch, put)
+  put.due = math.max(1, finite(put.named.at, 'Put', 'at'))
+  put.delay, put.came = put.due - batch.now, nil
+  if put.delay > 0 then return end
+  put.delay, put.came = put.named.key and 0.000001 or 0, put.due
 end
 
 -- may_bind(batch, put): raises if the job cannot have its correlation
@@ -165,7 +173,7 @@ function enter_with_care(batch, put, key, exists, ready)
   -- It may be another of this worker's jobs that runs.
   if lane and state == 'running' then depart_lane(jid, lane, batch.now, expires) end
   local answered = of_queue and was_answered(key, put)
-  put_job(batch.now, batch.worker, queue, jid, put.klass, put.data, in_turn(batch, put), named, batch.limit, named.key and put.due, put.run)
+  put_job(batch.now, batch.worker, queue, jid, put.klass, put.data, in_turn(batch, put), named, batch.limit, named.key and put.due, put.run, put.came)
   if of_queue then
     redis.call('HDEL', key, 'oarlock-trace') -- that of the put before
     carry_over(jid, answered and 'onward' or 'anew', queue)
@@ -215,6 +223,7 @@ end
 function in_turn(batch, put)
   local delay = put.delay
   if delay <= 0 then return delay end
+  if put.named.after then return delay + put.named.after end
   batch.dues = batch.dues or {}
   local before = batch.dues[delay] or 0
   batch.dues[delay] = before + 1
@@ -241,7 +250,9 @@ function enter_new(batch, put, key, ready)
   end
   remember(jid, entry, batch.limit, false)
   announce('{"jid":' .. cjson.encode(jid) .. ',"event":"put","queue":' .. json_name(batch, queue) .. '}')
-  if not named.key or join_new(batch, put, priority) then add(ready, queue, score_text(batch, priority), jid) end
+  if not named.key or join_new(batch, put, priority) then
+    add(ready, queue, put.came and text17(score(tonumber(priority), put.came)) or score_text(batch, priority), jid)
+  end
   tell(batch, 'ql:put', jid)
 end
 

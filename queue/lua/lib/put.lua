@@ -6,7 +6,7 @@ function check_put(jid, klass, data, delay)
   return tonumber(delay) or refuse('Put', 'Arg "delay" missing or not a number: ' .. tostring(delay))
 end
 
--- put_job(now, worker, queue, jid, klass, data, delay, named, limit, due, merges)
+-- put_job(now, worker, queue, jid, klass, data, delay, named, limit, due, merges, came)
 -- Creates a job or moves an existing one, whatever its state. The arguments were
 -- seen by check_put; the options are checked before anything is written. The
 -- queue is not registered here.
@@ -16,7 +16,8 @@ end
 --   limit   the history limit, or nil
 --   due     when it is due, where that was said; else nil
 --   merges  truth if later puts are to merge with it: it is in its lane even while it is delayed
-function put_job(now, worker, queue, jid, klass, data, delay, named, limit, due, merges)
+--   came    by when its place is reckoned if it is ready; nil: by now
+function put_job(now, worker, queue, jid, klass, data, delay, named, limit, due, merges, came)
   local key = 'ql:j:' .. jid
   due = due or now + delay
   local old, tags, priority, retries, depends, throttles
@@ -57,7 +58,7 @@ function put_job(now, worker, queue, jid, klass, data, delay, named, limit, due,
   elseif state == 'scheduled' then
     seat(queue, '-scheduled', due, jid)
   elseif not (reqless and throttle_at_once(jid, queue, throttles, now, limit)) then
-    seat(queue, '-work', score(tonumber(priority), now), jid)
+    seat(queue, '-work', score(tonumber(priority), came or now), jid)
   end
   if special then tell_trackers('ql:put', jid) end
   if old and state ~= 'depends' and state ~= 'behind' then wake(queue) end
