@@ -242,7 +242,7 @@ func limitsThroughKills(t *testing.T, r *rig) {
 // nobodyHasPlaces waits until nobody has a place, and nothing of the gate is left; then doctor is to name nobody but strangers.
 func (r *rig) nobodyHasPlaces(t testing.TB, strangers string) {
 	t.Helper()
-	stay := []string{"stats-sweep", "rules", "edition", "needs", "seen", "tended", "held", "starts", "outside", "o"}
+	stay := []string{"stats-sweep", "rules", "edition", "needs", "seen", "served", "tended", "held", "starts", "outside", "o"}
 	await(t, func() error {
 		for _, key := range r.db.Keys(context.Background(), "ql:*").Val() {
 			ours, is := strings.CutPrefix(key, "ql:oarlock:")

@@ -112,7 +112,7 @@ func TestArgumentsAreJudgedWithoutRedis(t *testing.T) {
 		{"throttle set '' 3", "the throttle is empty"},
 		{"rules explain --queue q --data {", "the data is not JSON"},
 		{"rules explain --queue q --weight 101", "weight must be from 1 to 100"},
-		{"search state:x", "state x is none"},
+		{"search state:x", "state: x is none"},
 		{"stats q --day x", `--day "x" is not of the form`},
 		{"config set heartbeat x", "heartbeat must be a number"},
 		{"config set '' 1", "the setting is empty"},

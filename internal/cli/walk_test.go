@@ -131,7 +131,7 @@ func TestWalkWithoutRedis(t *testing.T) {
 	others := map[string]int{
 		"check": exitConfig, "retry plan": exitGone, "init": exitOK, "unit": exitConfig, "version": exitOK, "completion": exitOK, "lua": exitOK, "web token": exitOK,
 		"status": exitFailed, "metrics": exitFailed, "quiet": exitFailed, "resume": exitFailed, "drain": exitFailed, "stop": exitFailed, "reload": exitFailed,
-		"scale": exitFailed, "recycle": exitFailed, "job output": exitFailed, // none runs
+		"scale": exitFailed, "recycle": exitFailed, "job output": exitGone, // none runs, and there is no such job
 	}
 	s, _ := scriptOn(t, "")
 	redis, none := s.env["REDIS_URL"], "redis://127.0.0.1:1"

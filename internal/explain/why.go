@@ -544,12 +544,14 @@ func (w *why) listeners(ctx context.Context) error {
 		switch served, err := w.q.Served(ctx, w.job.Queue); {
 		case err == nil && served.Seen > 0:
 			w.because("%s; %s.", here, elsewhereWords(served, w.q.Now()))
+			w.is(NoListener)
 		case err == nil && served.Nobody():
 			w.because("%s, and no other supervisor does: name it in the queues of a pool.", here)
+			w.is(NoListener)
 		default:
 			w.because("%s: unless one of another host does, name it in the queues of a pool.", here)
+			w.is(NoListener)
 		}
-		w.is(NoListener)
 	}
 	if shot.Short != "" && w.job.State != "running" {
 		w.because("The supervisor here starts children one by one, as there is room: %s.", shot.Short)
@@ -573,8 +575,10 @@ func (w *why) elsewhere(ctx context.Context, err error) {
 		return
 	case unknown == nil && served.Seen > 0:
 		w.because("What works %s cannot be seen from here (%s); %s.", w.job.Queue, first, elsewhereWords(served, w.q.Now()))
+		w.is(Unseen)
 	default:
 		w.because("Whether anybody listens to %s cannot be seen from here: %s.", w.job.Queue, first)
+		w.is(Unseen)
 	}
 	if others != "" {
 		w.because("Other supervisors run on this host: `oarlock status` names them, and --pid chooses one.")

@@ -18,7 +18,7 @@ import (
 type Filter struct {
 	Group  string `json:"group,omitempty"` // of failed jobs
 	Queue  string `json:"queue,omitempty"` // a name or a glob (*, ?); with State the name of one
-	State  string `json:"state,omitempty"` // one of QueueStates, parked, failed or complete
+	State  string `json:"state,omitempty"` // one of JobStates
 	Tag    string `json:"tag,omitempty"`
 	Worker string `json:"worker,omitempty"` // a name or a glob
 
@@ -68,8 +68,8 @@ func (f Filter) shelves(ctx context.Context, q *queue.Client) (shelves []queue.S
 		return []queue.Shelf{{Kind: kind, Name: name}}, 0, nil
 	}
 	switch {
-	case f.State != "" && f.State != "failed" && f.State != "complete" && f.State != "parked" && !slices.Contains(QueueStates, f.State):
-		return nil, 0, knownState(f.State)
+	case f.State != "" && !slices.Contains(JobStates, f.State):
+		return nil, 0, knownState(f.State, JobStates)
 	case f.Group != "" && (f.State == "" || f.State == "failed"):
 		return on(queue.ShelfFailed, f.Group)
 	case f.State == "failed":

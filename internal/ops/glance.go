@@ -3,6 +3,7 @@ package ops
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"oarlock/queue"
@@ -101,7 +102,7 @@ var QueueStates = []string{"waiting", "running", "stalled", "scheduled", "depend
 
 // JobsIn lists the jobs of a queue that are in one of QueueStates. It is *Missing if there is no such queue.
 func JobsIn(ctx context.Context, q *queue.Client, name, state string, w Window) (Part[Job], error) {
-	if err := knownState(state); err != nil {
+	if err := knownState(state, QueueStates); err != nil {
 		return Part[Job]{}, err
 	}
 	if err := KnownQueues(ctx, q, name); err != nil {
@@ -110,12 +111,13 @@ func JobsIn(ctx context.Context, q *queue.Client, name, state string, w Window) 
 	return JobsOn(ctx, q, queue.Shelf{Kind: queue.ShelfKind(state), Name: name}, w)
 }
 
-// knownState refuses what is none of QueueStates.
-func knownState(state string) error {
-	for _, known := range QueueStates {
-		if state == known {
-			return nil
-		}
+// JobStates are the states by which jobs can be searched and filtered.
+var JobStates = append(slices.Clone(QueueStates), "parked", "failed", "complete")
+
+// knownState refuses a state that is not among those given.
+func knownState(state string, among []string) error {
+	if slices.Contains(among, state) {
+		return nil
 	}
-	return &Wrong{"state", state + " is none; there are " + strings.Join(QueueStates, ", ") + Nearest(state, QueueStates)}
+	return &Wrong{"state", state + " is none; there are " + strings.Join(among, ", ") + Nearest(state, among)}
 }

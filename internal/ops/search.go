@@ -148,7 +148,7 @@ func (f *Filter) set(term, value string, now float64) error {
 		"klass": &f.Klass, "message": &f.Message, "text": &f.Text}
 	if into := texts[term]; into != nil {
 		var unknown *Wrong
-		if term == "state" && errors.As(knownState(value), &unknown) {
+		if term == "state" && errors.As(knownState(value, JobStates), &unknown) {
 			return errors.New(unknown.Why)
 		}
 		if *into != "" {

@@ -41,7 +41,7 @@ func (s Sorted) List(ctx context.Context, q *queue.Client) (SortedJobs, error) {
 		return SortedJobs{}, err
 	}
 	if s.State != "parked" && s.State != behindState {
-		if err := knownState(s.State); err != nil {
+		if err := knownState(s.State, QueueStates); err != nil {
 			return SortedJobs{}, err
 		}
 	}
