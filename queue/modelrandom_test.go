@@ -52,6 +52,8 @@ func TestCallsThatDiffered(t *testing.T) {
 			"queue.put w q a K {} 0", "queue.pop q w 1", "job.requeue v q a K {} 0", "queue.throttle.set q 1", "pop q w 1"}},
 		{"but has it still when its lock runs out", Reqless, []string{
 			`queue.put w q a K {} 0 throttles ["s"]`, "queue.pop q w 1", "throttle.set s 1", "config.set grace-period 0", "queue.pop q w 1", "queue.pop q w 1"}},
+		{"what a job names twice is released twice, and lets two others try", both, []string{
+			"queue.throttle.set q 1", `queue.put w q a K {} 0 throttles ["ql:q:q"]`, "queue.pop q w 1", "queue.put w q b K {} 0", "queue.put w q c K {} 0", "put w p a K {} 0"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var steps []step

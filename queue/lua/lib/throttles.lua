@@ -143,9 +143,9 @@ function give_back(jid, queue, throttles, now, most, taken)
     if not places[tid] then different = different + 1 end
     if different > 1024 then break end
     places[tid] = (places[tid] or 0) + 1
-    if places[tid] > 1 then -- one of several that it has by rules
-      redis.pcall('ZREM', 'ql:th:' .. tid .. '-locks', jid .. '\0' .. places[tid])
-    else
+    local by_rules = places[tid] > 1
+      and (redis.pcall('ZREM', 'ql:th:' .. tid .. '-locks', jid .. '\0' .. places[tid]) == 1 or redis.pcall('HEXISTS', 'ql:j:' .. jid, 'oarlock-gate') == 1)
+    if not by_rules then -- what a job names twice is released twice
       local released, raised = pcall(release, tid, jid, now, most)
       if not released then trouble = reason_of(raised) end
     end
