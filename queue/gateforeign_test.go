@@ -655,7 +655,7 @@ func TestWhatRulesGaveGoesWithThem(t *testing.T) {
 		for _, tt := range []struct {
 			own     string
 			verdict Action
-		}{{"", Retry}, {"db", Retry}, {"", Park}, {"free", Park}} {
+		}{{"", Retry}, {"db", Retry}, {"", Park}, {"free", Park}, {"erp", Park}} {
 			own, verdict := tt.own, tt.verdict
 			t.Run(name+" "+string(verdict)+" "+own, func(t *testing.T) {
 				w := newGateWorld(t)
@@ -692,8 +692,16 @@ func TestWhatRulesGaveGoesWithThem(t *testing.T) {
 					want = `["ql:q:q"]` // as of any job
 				}
 				f := w.redis.HGetAll(t.Context(), "ql:j:j").Val()
-				if f["throttles"] != want || f["oarlock-gate"] != "" || w.redis.ZScore(t.Context(), "ql:th:erp-locks", "j").Err() == nil {
+				if f["throttles"] != want || f["oarlock-gate"] != "" {
 					t.Errorf("it has %q and %q of rules, and %d places of erp, of %d", f["throttles"], f["oarlock-gate"], w.many("erp"), before)
+				}
+				for _, key := range w.redis.Keys(t.Context(), "ql:th:*-locks").Val() {
+					tid := strings.TrimSuffix(strings.TrimPrefix(key, "ql:th:"), "-locks")
+					for _, holder := range w.redis.ZRange(t.Context(), key, 0, -1).Val() {
+						if strings.HasPrefix(holder, "j") && (holder != "j" || !strings.Contains(want, `"`+tid+`"`)) {
+							t.Errorf("%q has a place of %s still", holder, tid)
+						}
+					}
 				}
 			})
 		}

@@ -125,14 +125,15 @@ function let_try(jid, now)
   end
 end
 
--- give_back(jid, queue, throttles, now, most, taken) -> nil, or why one of them could not be released
+-- give_back(jid, queue, throttles, now, most, taken, own) -> nil, or why one of them could not be released
 -- Everything the job holds or waits for. A throttle that is broken does not keep the others.
 --   throttles  the job's field
 --   taken      of one that is taken from its worker its fields oarlock-gate, time and expires, as a list; else nil
+--   own        so many names in front stay its own; nil for none
 -- A job that runs may still be listed as throttled, if it ran out of another queue that
 -- it was retried into. In reqless only what detaches a job takes it off that list.
 -- Rare.
-function give_back(jid, queue, throttles, now, most, taken)
+function give_back(jid, queue, throttles, now, most, taken, own)
   if taken and taken[1] and leave_places(jid, throttles, taken[2], numeric(taken[3], now), now) then return nil end
   if queue and not reqless then redis.pcall('ZREM', 'ql:q:' .. queue .. '-throttled', jid) end
   local ok, list = pcall(cjson.decode, throttles)
@@ -143,10 +144,14 @@ function give_back(jid, queue, throttles, now, most, taken)
     if not places[tid] then different = different + 1 end
     if different > 1024 then break end
     places[tid] = (places[tid] or 0) + 1
-    local by_rules = places[tid] > 1
-      and (redis.pcall('ZREM', 'ql:th:' .. tid .. '-locks', jid .. '\0' .. places[tid]) == 1 or redis.pcall('HEXISTS', 'ql:j:' .. jid, 'oarlock-gate') == 1)
-    if not by_rules then -- what a job names twice is released twice
-      local released, raised = pcall(release, tid, jid, now, most)
+    local member, nth = jid, jid .. '\0' .. places[tid]
+    if places[tid] > 1 and own then
+      member = nth
+    elseif places[tid] > 1 and (redis.pcall('ZREM', 'ql:th:' .. tid .. '-locks', nth) == 1 or redis.pcall('HEXISTS', 'ql:j:' .. jid, 'oarlock-gate') == 1) then
+      member = nil -- one of several that it has by rules; what a job itself names twice is released twice
+    end
+    if member and i > (own or 0) then
+      local released, raised = pcall(release, tid, member, now, most)
       if not released then trouble = reason_of(raised) end
     end
   end
@@ -184,8 +189,6 @@ end
 --   job   needs throttles and gate
 -- Rare.
 function shed_rules(jid, job, queue, now)
-  local own, derived = drop_derived(jid, job.throttles, job.gate), stored_tags(job.throttles)
-  for _ = 1, #derived - numeric(job.gate, 0) do table.remove(derived, 1) end
-  give_back(jid, queue, cjson.encode(derived), now)
-  job.throttles, job.gate = own, nil
+  give_back(jid, queue, job.throttles, now, nil, nil, #stored_tags(job.throttles) - numeric(job.gate, 0))
+  job.throttles, job.gate = drop_derived(jid, job.throttles, job.gate), nil
 end
