@@ -33,8 +33,7 @@ children = 2
 // What a verb prints is so; what it cannot do any more, it says.
 func TestControlVerbsSayWhatIsSo(t *testing.T) {
 	s := newScript(t, boundsFiles)
-	p := begin(t, s, "run")
-	p.await(`INFO  ready`)
+	p := running(t, s)
 	refused := func(code int, words string, args ...string) {
 		t.Helper()
 		if err := s.oarlock(code, args); err != nil || !strings.Contains(s.said["stderr"], words) {

@@ -3,7 +3,6 @@ package cli
 import (
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 )
 
@@ -21,6 +20,5 @@ func TestDevShowsLinesAsAProcessManagerDoes(t *testing.T) {
 			t.Errorf("there is no line %s:\n%s", want, shown)
 		}
 	}
-	p.signal(syscall.SIGTERM)
-	p.leaves(exitOK)
+	p.terminate()
 }

@@ -32,8 +32,7 @@ func (s *script) follow(happen func() error, args ...string) string {
 // before anybody is asked.
 func TestEventsHere(t *testing.T) {
 	s := newScript(t, workFiles)
-	p := begin(t, s, "run")
-	p.await(`INFO  ready`)
+	p := running(t, s)
 	q := openAt(t, s.env["REDIS_URL"])
 	follow := func(args ...string) string {
 		t.Helper()

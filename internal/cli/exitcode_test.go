@@ -80,8 +80,7 @@ func TestInitThenRun(t *testing.T) {
 	p.ask("put", "default", `{"to": "ann"}`, "--jid", "first")
 	p.await(`worked on job first: \d+ bytes`)
 	p.until("complete", "job", "show", "first")
-	p.signal(syscall.SIGTERM)
-	p.leaves(exitOK)
+	p.terminate()
 }
 
 // Of what a shell could not run the job tells what the code means and what to look at; of a script's own codes nothing more.

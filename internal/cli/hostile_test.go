@@ -131,7 +131,5 @@ func TestNamesOfHelp(t *testing.T) {
 			t.Errorf("%s: %v %s%s", line, err, s.said["stdout"], s.said["stderr"])
 		}
 	}
-	if err := s.oarlock(exitOK, []string{"put", "--help"}); err != nil || !strings.Contains(s.said["stdout"], "oarlock put [command options] QUEUE [DATA]") {
-		t.Errorf("%v %s", err, s.said["stdout"])
-	}
+	s.says(t, exitOK, "put --help", "oarlock put [command options] QUEUE [DATA]")
 }

@@ -25,15 +25,13 @@ func stuckFile(t *testing.T, path string) {
 func TestAConfigurationThatStandsStill(t *testing.T) {
 	s := newScript(t, workFiles)
 	s.env["OARLOCK_SUPERVISOR_DRAIN_TIMEOUT"] = longDrain
-	p := begin(t, s, "run", "--config", "oarlock.toml")
-	p.await(`INFO  ready`)
+	p := running(t, s, "--config", "oarlock.toml")
 	stuckFile(t, filepath.Join(s.dir, "oarlock.toml"))
 	p.signal(syscall.SIGHUP)
 	p.signal(syscall.SIGHUP)
 	p.signal(syscall.SIGUSR2)
 	p.await("quiet: no more jobs")
-	p.signal(syscall.SIGTERM)
-	p.leaves(exitOK)
+	p.terminate()
 }
 
 // A service manager that reads nothing holds nobody up.
@@ -54,8 +52,7 @@ func TestANotifySocketThatStandsStill(t *testing.T) {
 	s.env["OARLOCK_SUPERVISOR_DRAIN_TIMEOUT"] = longDrain
 	s.env["NOTIFY_SOCKET"] = path
 	p := launchUnread(t, s, nil, "run")
-	p.signal(syscall.SIGTERM)
-	p.leaves(exitOK)
+	p.terminate()
 }
 
 // A Redis that takes connections and never answers holds nobody up, nor does an idle child
@@ -67,8 +64,7 @@ func TestARedisAndChildrenThatStandStill(t *testing.T) {
 		defer deaf.Close() // what is never accepted connects all the same
 		s.env["OARLOCK_SUPERVISOR_DRAIN_TIMEOUT"] = longDrain
 		p := launchUnread(t, s, nil, "run", "--redis", "redis://"+deaf.Addr().String())
-		p.signal(syscall.SIGTERM)
-		p.leaves(exitOK)
+		p.terminate()
 	})
 	t.Run("child", func(t *testing.T) {
 		s := newScript(t, `
@@ -88,7 +84,6 @@ while :; do sleep 1; done
 		s.env["OARLOCK_SUPERVISOR_DRAIN_TIMEOUT"] = longDrain
 		p := begin(t, s, "run")
 		p.await(`child line=here`)
-		p.signal(syscall.SIGTERM)
-		p.leaves(exitOK)
+		p.terminate()
 	})
 }

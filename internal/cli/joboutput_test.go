@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -47,8 +46,7 @@ case $job in *'"response"'*) echo "it is paid"; exit 0;; esac
 echo "asks the bank"
 echo "{\"@\":\"park\",\"run\":\"$OARLOCK_RUN\",\"correlation\":\"order-17\"}"
 `)
-	p := begin(t, s, "run")
-	p.await(`INFO  ready`)
+	p := running(t, s)
 	p.ask("put", "pay", "{}", "--klass", "Pay", "--jid", "j")
 	p.await(`attempt ended .* outcome=parked`)
 	p.ask("respond", "Pay", "order-17", "{}")
@@ -69,16 +67,14 @@ echo "{\"@\":\"park\",\"run\":\"$OARLOCK_RUN\",\"correlation\":\"order-17\"}"
 	if text := p.refused("job", "output", "j", "--run", "none"); !strings.Contains(text, "the output of run none is not kept on ") {
 		t.Errorf("of a run that is not kept it says %s", text)
 	}
-	p.signal(syscall.SIGTERM)
-	p.leaves(exitOK)
+	p.terminate()
 }
 
 // What a job printed is told by the host that ran it: of each attempt, of those that ended well
 // too, by a successor of the supervisor as well.
 func TestJobOutput(t *testing.T) {
 	s := newScript(t, outputFiles)
-	p := begin(t, s, "run")
-	p.await(`INFO  ready`)
+	p := running(t, s)
 	p.ask("put", "work", `"it"`, "--jid", "a/../b")
 	p.await(`attempt ended .* outcome=done`)
 	text := p.ask("job", "show", "a/../b")
@@ -99,8 +95,7 @@ func TestJobOutput(t *testing.T) {
 			t.Errorf("it does not say %q:\n%s", want, second)
 		}
 	}
-	p.signal(syscall.SIGTERM)
-	p.leaves(exitOK)
+	p.terminate()
 
 	if text := p.refused("job", "output", "a/../b"); !strings.Contains(text, "no supervisor is running") || !strings.Contains(text, "oarlock job show") {
 		t.Errorf("without a supervisor it says %s", text)
@@ -111,9 +106,7 @@ func TestJobOutput(t *testing.T) {
 	p.ask("put", "elsewhere", "--jid", "unrun")
 	p = begin(t, s, "run")
 	p.await(`INFO  ready`)
-	if first := p.ask("job", "output", "a/../b", "--attempt", "1"); !strings.Contains(first, ": retried after ") || !strings.Contains(first, "| attempt 1 of") {
-		t.Errorf("attempt 1: %s", first)
-	}
+	s.says(t, exitOK, "job output a/../b --attempt 1", ": retried after ", "| attempt 1 of")
 	var view service.JobOutput
 	must.Do(t, json.Unmarshal([]byte(p.ask("job", "output", "a/../b", "--json")), &view))
 	if view.JID != "a/../b" || view.Attempt.Attempt != 2 || len(view.Attempts) != 2 || !view.Redacted || view.Outcome != "done" || len(view.Lines) != 3 {
@@ -129,8 +122,7 @@ func TestJobOutput(t *testing.T) {
 			t.Errorf("job output %s says %s", tt.args, text)
 		}
 	}
-	p.signal(syscall.SIGTERM)
-	p.leaves(exitOK)
+	p.terminate()
 }
 
 // refused runs oarlock with args, which must fail, and gives what it said.

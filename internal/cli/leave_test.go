@@ -36,8 +36,7 @@ command = ["sh", "-c", "echo began; until [ -e enough ]; do sleep 0.05; done"]
 			t.Errorf("%v: exit code %d", args, code)
 		}
 	}
-	p := begin(t, s, "run")
-	p.await("ready")
+	p := running(t, s)
 	p.ask("put", "work", "{}", "--jid", "j")
 	p.await("began")
 	p.signal(syscall.SIGSTOP)
@@ -62,7 +61,5 @@ command = ["sh", "-c", "echo began; until [ -e enough ]; do sleep 0.05; done"]
 		t.Errorf("the process is still there: %s", stat)
 	}
 	p.leaves(exitOK)
-	if text := p.ask("job", "show", "j"); !strings.Contains(text, "complete") {
-		t.Errorf("its job: %s", text)
-	}
+	s.says(t, exitOK, "job show j", "complete")
 }

@@ -67,14 +67,9 @@ func TestMetricsAndHealth(t *testing.T) {
 			t.Errorf("%s (%t): %d %s", c.path, c.who != "", code, text)
 		}
 	}
-	if err := s.oarlock(exitUsage, []string{"metrics", "all"}); err != nil {
-		t.Error(err)
-	}
-	p.signal(syscall.SIGTERM)
-	p.leaves(0)
-	if err := s.oarlock(exitFailed, []string{"metrics"}); err != nil {
-		t.Error(err, s.said["stderr"])
-	}
+	s.says(t, exitUsage, "metrics all")
+	p.terminate()
+	s.says(t, exitFailed, "metrics")
 }
 
 // Through an outage of Redis, an open breaker and a drain a supervisor says in a word how it is; it lives all the while.

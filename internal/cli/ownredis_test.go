@@ -23,21 +23,15 @@ func TestPutFindsTheRedisOfDev(t *testing.T) {
 			p := begin(t, s, args...)
 			p.await(`INFO .*ready`)
 			p.ask("put", "elsewhere", "--jid", "found")
-			if text := p.ask("queue", "ls"); !strings.Contains(text, "elsewhere") {
-				t.Errorf("queue ls beside it says %s", text)
-			}
-			if text := p.ask("status", "--json"); !strings.Contains(text, `"own_redis"`) {
-				t.Errorf("status says nothing of its Redis: %s", text)
-			}
+			s.says(t, exitOK, "queue ls", "elsewhere")
+			s.says(t, exitOK, "status --json", `"own_redis"`)
 			// Another configuration, even with the same pools, is not beside it.
 			text := s.text("oarlock.toml")
 			if args[0] == "dev" {
 				text = "redis.url = 'embedded'\n" + text
 			}
 			must.Do(t, os.WriteFile(filepath.Join(s.dir, "other.toml"), []byte(text), 0o644))
-			if err := s.oarlock(exitUsage, []string{"-c", "other.toml", "put", "elsewhere"}); err != nil {
-				t.Error(err, s.said["stderr"])
-			}
+			s.says(t, exitUsage, "-c other.toml put elsewhere")
 			// From elsewhere, and by a link, it is the same file.
 			link := filepath.Join(t.TempDir(), "link.toml")
 			must.Do(t, os.Symlink(filepath.Join(s.dir, "oarlock.toml"), link))
@@ -53,9 +47,7 @@ func TestPutFindsTheRedisOfDev(t *testing.T) {
 				t.Errorf("the killed one has left %v", left)
 			}
 			// Named, or it would be looked for where any Redis may be.
-			if err := s.oarlock(exitUsage, []string{"--redis", "embedded", "put", "elsewhere"}); err != nil || !strings.Contains(s.said["stderr"], "none runs with this configuration") {
-				t.Error(err, s.said["stderr"])
-			}
+			s.says(t, exitUsage, "--redis embedded put elsewhere", "none runs with this configuration")
 		})
 	}
 }

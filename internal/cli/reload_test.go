@@ -40,8 +40,7 @@ func (p *process) editing(text string) {
 // What leaves finishes what it has, whatever drain_timeout says.
 func TestReloadSaysWhatItDid(t *testing.T) {
 	s := newScript(t, reloadFiles)
-	p := begin(t, s, "run")
-	p.await(`INFO  ready`)
+	p := running(t, s)
 	p.ask("put", "work", `"it"`, "--jid", "it")
 	p.await(`child line=begun`)
 	good := s.text("oarlock.toml")
@@ -73,12 +72,8 @@ func TestReloadSaysWhatItDid(t *testing.T) {
 		t.Errorf("all is as it was at the start: %s", text)
 	}
 	p.editing(good + "childern = 3\n")
-	if err := s.oarlock(exitConfig, []string{"reload"}); err != nil || !strings.Contains(s.said["stderr"], "Nothing was changed.") {
-		t.Errorf("reload of a bad file: %v %s", err, s.said["stderr"])
-	}
-	if err := s.oarlock(exitConfig, []string{"reload", "--json"}); err != nil || !strings.Contains(s.said["stdout"], `"refused"`) {
-		t.Errorf("reload --json of a bad file: %v %s", err, s.said["stdout"])
-	}
+	s.says(t, exitConfig, "reload", "Nothing was changed.")
+	s.says(t, exitConfig, "reload --json", `"refused"`)
 
 	must.Do(t, os.WriteFile(filepath.Join(s.dir, "go"), nil, 0o644))
 	p.until("complete", "job", "show", "it")
@@ -96,8 +91,7 @@ url = "https://jobs.example.com"
 [park]
 secret_file = "secrets"
 [supervisor]`, 1)+"-- secrets --\n0123456789abcdef0123456789abcdef\n")
-	p := begin(t, s, "run")
-	p.await(`INFO  ready`)
+	p := running(t, s)
 	if text := p.ask("reload"); text != "nothing has changed\n" {
 		t.Errorf("of the same secrets: %s", text)
 	}

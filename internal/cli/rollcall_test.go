@@ -12,12 +12,8 @@ import (
 func TestStatusOfAll(t *testing.T) {
 	s := newScript(t, "-- a.toml --\n[supervisor]\nname = \"one\"\n[pools.omega]\nqueues = [\"o\"]\ncommand = [\"cat\"]\n[pools.p]\nqueues = [\"q\"]\ncommand = [\"cat\"]\n"+
 		"-- b.toml --\n[supervisor]\nname = \"two\"\nstate_dir = \"b\"\n[pools.other]\nqueues = [\"r\"]\ncommand = [\"cat\"]\n[pools.p]\nqueues = [\"q\"]\ncommand = [\"cat\"]\n")
-	if err := s.oarlock(exitFailed, s.words("status --all")); err != nil || !strings.Contains(s.said["stdout"], "No supervisor in this namespace of Redis answers") {
-		t.Errorf("of nobody: %v\n%s", err, s.said["stdout"])
-	}
-	if err := s.oarlock(exitUsage, s.words("status --all --pid 1")); err != nil {
-		t.Error(err)
-	}
+	s.says(t, exitFailed, "status --all", "No supervisor in this namespace of Redis answers")
+	s.says(t, exitUsage, "status --all --pid 1")
 	one, two := begin(t, s, "run", "-c", "a.toml"), begin(t, s, "run", "-c", "b.toml")
 	one.await(`ready`)
 	two.await(`ready`)
@@ -32,9 +28,7 @@ func TestStatusOfAll(t *testing.T) {
 	if strings.Contains(text, `"name": "p"`) || strings.Count(text, `"pools": 1,`) != 2 {
 		t.Errorf("of pools o*:\n%s", text)
 	}
-	if err := s.oarlock(exitGone, s.words("status --all nobody")); err != nil || !strings.Contains(s.said["stderr"], "no supervisor that answered has a pool nobody: ") {
-		t.Errorf("%v: %s", err, s.said["stderr"])
-	}
+	s.says(t, exitGone, "status --all nobody", "no supervisor that answered has a pool nobody: ")
 	two.signal(syscall.SIGSTOP)
 	text = one.until(`"missing": 1,`, "status", "--all", "--json") // once it stands still
 	for _, want := range []string{`"asked": 2,`, `"answered": 1,`, `"missing": 1,`, `"name": "one"`} {
@@ -45,8 +39,7 @@ func TestStatusOfAll(t *testing.T) {
 	two.signal(syscall.SIGCONT)
 	one.until("2 supervisors answered", "status", "--all")
 	for _, p := range []*process{one, two} {
-		p.signal(syscall.SIGTERM)
-		p.leaves(exitOK)
+		p.terminate()
 	}
 }
 
@@ -55,26 +48,21 @@ func TestStatusOfAll(t *testing.T) {
 func TestSupervisorsThatDoNotAnswer(t *testing.T) {
 	s := newScript(t, "-- a.toml --\n[supervisor]\nname = \"one\"\n[pools.p]\nqueues = [\"q\"]\ncommand = [\"cat\"]\n"+
 		"-- b.toml --\n[supervisor]\nname = \"two\"\nstate_dir = \"b\"\ndrain_timeout = \"100ms\"\n[web]\nroll_call = false\n[pools.quiet]\nqueues = [\"held\"]\ncommand = [\"tail\", \"-f\", \"/dev/null\"]\n")
-	two := begin(t, s, "run", "-c", "b.toml")
-	two.await(`ready`)
+	two := running(t, s, "-c", "b.toml")
 	must.Do(t, s.oarlock(exitOK, s.words("put held {}")))
 	text := two.until("holds a job", "status", "--all")
-	if err := s.oarlock(exitOK, s.words("status --all")); err != nil {
-		t.Error(err)
-	}
+	s.says(t, exitOK, "status --all")
 	for _, want := range []string{"No supervisor in this namespace of Redis answers", "web.roll_call = false", "two", "quiet"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
-	one := begin(t, s, "run", "-c", "a.toml")
-	one.await(`ready`)
+	one := running(t, s, "-c", "a.toml")
 	text = one.until(`"answered": 1,`, "status", "--all", "--json")
 	if _, unheard, is := strings.Cut(text, `"unheard": [`); !is || !strings.Contains(unheard, `"name": "two"`) || strings.Contains(unheard, `"name": "one"`) {
 		t.Errorf("who did not answer is not told as that:\n%s", text)
 	}
 	for _, p := range []*process{one, two} {
-		p.signal(syscall.SIGTERM)
-		p.leaves(exitOK)
+		p.terminate()
 	}
 }

@@ -80,6 +80,21 @@ func begin(t *testing.T, s *script, args ...string) *process {
 	return p
 }
 
+// running starts `oarlock run` with args and waits until it is ready.
+func running(t *testing.T, s *script, args ...string) *process {
+	t.Helper()
+	p := begin(t, s, append([]string{"run"}, args...)...)
+	p.await(`INFO.* ready|"msg":"ready"`)
+	return p
+}
+
+// terminate tells it to end, which it is to do well.
+func (p *process) terminate() {
+	p.t.Helper()
+	p.signal(syscall.SIGTERM)
+	p.leaves(exitOK)
+}
+
 // await waits for a line that matches, and gives it.
 func (p *process) await(pattern string) string {
 	p.t.Helper()
@@ -174,39 +189,27 @@ func TestRunFromStartToEnd(t *testing.T) {
 	p.await(`child line="working on \\"bad\\""`)
 	p.await(`WARN  attempt ended jid=bad .* outcome=failed kind=exited`)
 	p.until("exit-65", "failed", "ls") // settled soon after the child has left
-	if text := p.ask("failed", "ls", "exit-65"); !strings.Contains(text, "bad") {
-		t.Errorf("failed ls exit-65 says %s", text)
-	}
-	if text := p.ask("job", "show", "bad"); !strings.Contains(text, "exit code 65") || !strings.Contains(text, "working on") {
-		t.Errorf("job show says %s", text)
-	}
+	s.says(t, exitOK, "failed ls exit-65", "bad")
+	s.says(t, exitOK, "job show bad", "exit code 65", "working on")
 	if text := p.ask("failed", "retry", "exit-65", "--klass", "other"); text != "0 jobs retried\n" {
 		t.Errorf("failed retry with a filter says %s", text)
 	}
-	if text := p.ask("failed", "retry", "--all", "--dry-run"); !strings.Contains(text, "1 job would be retried") {
-		t.Errorf("failed retry --dry-run says %s", text)
-	}
+	s.says(t, exitOK, "failed retry --all --dry-run", "1 job would be retried")
 	p.ask("quiet")
 	p.await(`quiet: no more jobs`)
 	if text := p.ask("failed", "retry", "exit-65"); text != "1 job retried\n" {
 		t.Errorf("failed retry says %s", text)
 	}
-	if text := p.ask("job", "why", "bad"); !strings.Contains(text, "Pool work is quiet or draining") {
-		t.Errorf("job why says %s", text)
-	}
+	s.says(t, exitOK, "job why bad", "Pool work is quiet or draining")
 	p.ask("resume")
 	p.await(`child line="working on \\"bad\\""`)
 	p.until("exit-65", "failed", "ls")
 	if text := p.ask("failed", "drop", "--all"); text != "1 job dropped\n" {
 		t.Errorf("failed drop says %s", text)
 	}
-	if text := p.ask("status"); !strings.Contains(text, "done 1, retried 0, failed 2") {
-		t.Errorf("status says %s", text)
-	}
+	s.says(t, exitOK, "status", "done 1, retried 0, failed 2")
 	p.ask("scale", "work", "3")
-	if err := s.oarlock(exitGone, []string{"scale", "nope", "3"}); err != nil || !strings.Contains(s.said["stderr"], "there is no pool nope") {
-		t.Errorf("scale of no pool: %v %s", err, s.said["stderr"])
-	}
+	s.says(t, exitGone, "scale nope 3", "there is no pool nope")
 	p.signal(syscall.SIGTTIN)
 	p.await(`INFO  dump goroutines=.*goroutine 1 .* state=`)
 	p.signal(syscall.SIGTERM)
@@ -216,8 +219,7 @@ func TestRunFromStartToEnd(t *testing.T) {
 
 func TestASecondSignalStopsNow(t *testing.T) {
 	s := newScript(t, workFiles)
-	p := begin(t, s, "run")
-	p.await(`INFO  ready`)
+	p := running(t, s)
 	p.ask("put", "work", `"slow"`, "--jid", "slow")
 	p.await(`child line=started`)
 	p.signal(syscall.SIGINT)
@@ -225,9 +227,7 @@ func TestASecondSignalStopsNow(t *testing.T) {
 	p.signal(syscall.SIGINT)
 	p.await(`stopping now`)
 	p.leaves(exitOK)
-	if text := p.ask("job", "show", "slow"); !strings.Contains(text, "5 left of 5") || !strings.Contains(text, "1 interruptions") {
-		t.Errorf("the job that was interrupted: %s", text)
-	}
+	s.says(t, exitOK, "job show slow", "5 left of 5", "1 interruptions")
 	if text := p.ask("job", "why", "slow"); !strings.HasPrefix(text, "It is the next of its queue.") {
 		t.Errorf("why is it not running: %s", text)
 	}
@@ -236,8 +236,7 @@ func TestASecondSignalStopsNow(t *testing.T) {
 // What passes a signal on may send it twice, as timeout(1) does: that is one, and what runs finishes.
 func TestASignalThatComesTwiceAtOnceIsOne(t *testing.T) {
 	s := newScript(t, strings.Replace(workFiles, "sleep 60", "sleep 2", 1)) // longer than what ends beside a signal is taken for its victim
-	p := begin(t, s, "run")
-	p.await(`INFO  ready`)
+	p := running(t, s)
 	p.ask("put", "work", `"slow"`, "--jid", "slow")
 	p.await(`child line=started`)
 	p.signal(syscall.SIGTERM)
@@ -277,8 +276,7 @@ func TestWhyAJobComesToNoEnd(t *testing.T) {
 
 func TestReload(t *testing.T) {
 	s := newScript(t, workFiles)
-	p := begin(t, s, "run")
-	p.await(`INFO  ready`)
+	p := running(t, s)
 	good := s.text("oarlock.toml")
 	write := func(text string) {
 		t.Helper()
@@ -289,12 +287,8 @@ func TestReload(t *testing.T) {
 	p.await(`INFO  reloaded pools=1`)
 	write(good + "childern = 1\n")
 	p.await(`ERROR the configuration was not reloaded; the old one stays err=.*did you mean .*children`)
-	if err := s.oarlock(exitConfig, []string{"reload"}); err != nil || !strings.Contains(s.said["stderr"], "pools.work.childern: unknown key") {
-		t.Errorf("reload of a bad file: %v %s", err, s.said["stderr"])
-	}
-	if text := p.ask("status", "--json"); !strings.Contains(text, `"children": 5`) {
-		t.Errorf("status says %s", text)
-	}
+	s.says(t, exitConfig, "reload", "pools.work.childern: unknown key")
+	s.says(t, exitOK, "status --json", `"children": 5`)
 	write(good + "[redis]\nnamespace = \"other:\"\n")
 	p.await(`WARN  a change needs a restart key=redis.namespace`)
 	p.signal(syscall.SIGHUP)
@@ -314,8 +308,7 @@ func TestRunWaitsForRedis(t *testing.T) {
 	p.await(`INFO  ready`)
 	p.ask("put", "work", `"good"`)
 	p.await(`working on`)
-	p.signal(syscall.SIGTERM)
-	p.leaves(exitOK)
+	p.terminate()
 }
 
 // run embeds a Redis only where the URL says so.
@@ -372,8 +365,7 @@ func TestServiceManager(t *testing.T) {
 		told(`^STATUS=draining: 1 of`)
 		told(`^EXTEND_TIMEOUT_USEC=`)
 	}
-	p.signal(syscall.SIGTERM)
-	p.leaves(exitOK)
+	p.terminate()
 }
 
 func TestDev(t *testing.T) {
@@ -397,9 +389,7 @@ func TestDev(t *testing.T) {
 	url = p.await(`export REDIS_URL=`)
 	s.env["REDIS_URL"] = url[strings.Index(url, "redis://"):]
 	p.await(`INFO  ready`)
-	if text := p.ask("job", "show", "stays"); !strings.Contains(text, "waiting") {
-		t.Errorf("the job that was kept: %s", text)
-	}
+	s.says(t, exitOK, "job show stays", "waiting")
 	p.ask("stop")
 	p.leaves(exitOK)
 }
@@ -423,20 +413,14 @@ func TestDevSpawnsARedisThatKeepsItsData(t *testing.T) {
 func TestAScriptThatExitsAtOnce(t *testing.T) {
 	s := newScript(t, workFiles+"-- broken.toml --\n[log]\nformat = 'text'\n[pools.work]\nqueues = ['work']\ncommand = ['false']\n"+
 		"[pools.good]\nqueues = ['good']\ncommand = ['sh', 'work.sh']\n")
-	p := begin(t, s, "run", "-c", "broken.toml")
-	p.await(`INFO  ready`)
+	p := running(t, s, "-c", "broken.toml")
 	p.ask("put", "work", "--jid", "x", "--retries", "0")
 	p.await(`WARN  attempt ended jid=x .* group=exit-1`)
 	p.ask("put", "good", "--jid", "y")
 	p.until("complete", "job", "show", "y") // an end that comes together with our TERM would be an interruption
-	p.signal(syscall.SIGTERM)
-	p.leaves(exitOK)
-	if text := p.ask("job", "show", "x"); !strings.Contains(text, "failed") || !strings.Contains(text, "exit-1") {
-		t.Errorf("the job of the broken script: %s", text)
-	}
-	if text := p.ask("job", "show", "y"); !strings.Contains(text, "complete") {
-		t.Errorf("the job of the good one: %s", text)
-	}
+	p.terminate()
+	s.says(t, exitOK, "job show x", "failed", "exit-1")
+	s.says(t, exitOK, "job show y", "complete")
 }
 
 // Ten megabytes pass through whole; more than max_job fails under a name that says so.
@@ -450,8 +434,7 @@ queues = ["work"]
 command = ["sh", "-c", "wc -c; exit 0"]
 input = "data"
 `)
-	p := begin(t, s, "run")
-	p.await(`INFO  ready`)
+	p := running(t, s)
 	text := `"` + strings.Repeat("x", 10<<20) + `"`
 	put := func(text string) {
 		t.Helper()
@@ -465,8 +448,7 @@ input = "data"
 	p.until("payload-too-large", "failed", "ls")
 	put(`"small"`)
 	p.await(`child line=8 `)
-	p.signal(syscall.SIGTERM)
-	p.leaves(exitOK)
+	p.terminate()
 }
 
 // A Redis that goes away while a job runs, and comes back: the job is settled, once.
@@ -478,8 +460,7 @@ func TestRedisGoesAwayInTheMiddle(t *testing.T) {
 	}
 	s.env["REDIS_URL"] = server.URL()
 	addr := server.Addr()
-	p := begin(t, s, "run")
-	p.await(`INFO  ready`)
+	p := running(t, s)
 	p.ask("put", "work", `"slow"`, "--jid", "x")
 	p.await(`line=started`)
 	kept := filepath.Join(s.dir, "kept")
@@ -496,6 +477,5 @@ func TestRedisGoesAwayInTheMiddle(t *testing.T) {
 	if text := p.until("complete", "job", "show", "x"); strings.Count(text, "taken by") != 1 {
 		t.Errorf("the job ran more than once: %s", text)
 	}
-	p.signal(syscall.SIGTERM)
-	p.leaves(exitOK)
+	p.terminate()
 }

@@ -21,8 +21,7 @@ func TestALogWhoseReaderIsGone(t *testing.T) {
 	p.ask("put", "work", `"good"`)
 	p.until("done 1", "status")
 	p.until("broken pipe", "status")
-	p.signal(syscall.SIGTERM)
-	p.leaves(exitOK)
+	p.terminate()
 }
 
 // Signals are obeyed from the moment on at which there is something to clear up, and one

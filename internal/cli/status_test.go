@@ -17,8 +17,7 @@ func TestDepthAndRateInStatus(t *testing.T) {
 	s := newScript(t, workFiles)
 	server := must.Get(embedded.Start(""))(t)
 	s.env["REDIS_URL"] = server.URL()
-	p := begin(t, s, "run")
-	p.await(`INFO  ready`)
+	p := running(t, s)
 	p.ask("put", "work", `"slow"`)
 	p.ask("put", "work", `"slow"`)
 	p.await(`line=started`)
@@ -35,8 +34,7 @@ func TestDepthAndRateInStatus(t *testing.T) {
 	p.until("What is in the queues is unknown since ", "status")
 	p.signal(syscall.SIGTERM)
 	p.await(`once more stops now`)
-	p.signal(syscall.SIGTERM)
-	p.leaves(exitOK)
+	p.terminate()
 }
 
 // Pools are chosen by names and globs, as queues are.

@@ -28,8 +28,7 @@ queues = ["bad"]
 command = ["sh", "-c", "read -r job; echo token=hunter2 >&2; exit 1"]
 input = "data"
 `)
-	p := begin(t, s, "run")
-	p.await("ready")
+	p := running(t, s)
 	ctx := t.Context()
 	client := must.Get(connect.Looking(ctx, config.Redis{URL: s.env["REDIS_URL"], Namespace: "ql:"}, nil))(t)
 	defer client.Close()

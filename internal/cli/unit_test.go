@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"strings"
 	"testing"
 )
 
@@ -9,9 +8,7 @@ import (
 func TestUnitMinds(t *testing.T) {
 	s := newScript(t, "-- oarlock.toml --\n[redis]\nurl = \"embedded\"\n[pools.a]\nqueues = [\"a\"]\ncommand = [\"true\"]\n")
 	s.env["REDIS_URL"] = ""
-	if err := s.oarlock(0, []string{"unit"}); err != nil || !strings.Contains(s.said["stderr"], `Mind: redis.url is "embedded"`) {
-		t.Errorf("%v: %s", err, s.said["stderr"])
-	}
+	s.says(t, 0, "unit", `Mind: redis.url is "embedded"`)
 	for _, args := range [][]string{{"unit", "--state-dir", "/x"}, {"unit", "--user", "a b"}, {"unit", "--user", "%u"}} {
 		if err := s.oarlock(exitUsage, args); err != nil {
 			t.Error(err)

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 
 	"oarlock/internal/control"
@@ -64,9 +63,7 @@ func TestWebDoors(t *testing.T) {
 	if code, text := fetch(t, client, "GET", at+"supervisors", "Authorization", "Bearer "+made[1]); code != 200 || !strings.Contains(text, `"asked":1,"answered":1`) {
 		t.Errorf("one that asks no others says of all: %d %s", code, text)
 	}
-	if err := s.oarlock(exitFailed, s.words("status --all")); err != nil || !strings.Contains(s.said["stdout"], "No supervisor in this namespace of Redis answers") {
-		t.Errorf("it answers others: %v\n%s", err, s.said["stdout"])
-	}
+	s.says(t, exitFailed, "status --all", "No supervisor in this namespace of Redis answers")
 	beside := must.Get(control.Find(t.Context(), s.dir+"/state/oarlock", ""))(t)
 	if code, text := fetch(t, &http.Client{Transport: beside.Transport()}, "GET", "http://localhost/debug/pprof/goroutine?debug=1"); code != 200 || !strings.Contains(text, "goroutine profile") {
 		t.Errorf("a profile over the control socket: %d %.200s", code, text)
@@ -101,13 +98,11 @@ func TestWebDoors(t *testing.T) {
 		t.Errorf("a deed: %d %s", code, text)
 	}
 	p.await(`web action.*action=quiet`)
-	p.signal(syscall.SIGTERM)
-	p.leaves(0)
+	p.terminate()
 	if code, text := fetch(t, browser, "GET", base+"/api/v1/status"); code != 404 || !strings.Contains(text, "no_supervisor") {
 		t.Errorf("without a supervisor: %d %s", code, text)
 	}
-	w.signal(syscall.SIGTERM)
-	w.leaves(0)
+	w.terminate()
 }
 
 // A door that would be open to everybody is refused, at the start as by check, in a sentence.
