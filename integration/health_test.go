@@ -20,6 +20,7 @@ url = %q
 [supervisor]
 state_dir = %q
 poll_interval = "200ms"
+drain_timeout = "10m"
 [log]
 format = "json"
 [pools.work]

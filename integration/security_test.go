@@ -29,13 +29,12 @@ func hostileJobs(t *testing.T, r *rig) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	long := strings.Repeat("k", 10_000)
 	hostile := []queue.Put{
 		{Queue: "work", Klass: "$(touch " + canary + ")", Data: payload},
 		{Queue: "work", JID: "../../../escape", Klass: "../up", Data: payload},
 		{Queue: "work", JID: "two\nlines\x1b[31m", Klass: "{\"@\":\"fail\"}\n", Data: payload},
 		{Queue: "work", JID: "no nul inside", Klass: "nul\x00inside", Data: payload},
-		{Queue: "work", JID: "long-" + long, Klass: long, Data: payload},
+		{Queue: "work", JID: strings.Repeat("j", 512), Klass: strings.Repeat("k", 1024), Data: payload},
 	}
 	r.putAll(t, hostile)
 	a := r.start(t, "a", pool{mode: "once", worker: "tells-about-itself.sh", children: 1})
