@@ -102,13 +102,22 @@ type answer struct {
 // longestAnswered is the longest delay that a command may name, in seconds: ten years.
 const longestAnswered = 10 * 365 * 24 * 3600
 
-// Answered makes of the outcome what a command printed about it. The error is a sentence; then nothing has changed.
+// Answered makes of the outcome what a command printed about it. Where it repeats what it was asked, the rules decide, and the ending
+// counts as it would without the command. The error is a sentence; then nothing has changed.
 func (o *Outcome) Answered(printed []byte, job *queue.Taken) error {
 	a, err := readAnswer(printed)
 	if err != nil {
 		return err
 	}
 	s := &o.Settlement
+	rules := DoRetry
+	if s.Fails(job) {
+		rules = DoFail
+	}
+	if a.Do == rules && a.Delay == nil && a.Data == nil && a.Group == nil && a.Message == nil {
+		return nil // it leaves the job to the rules
+	}
+	o.Bearing = Neutral
 	delay := s.Delay
 	if a.Delay != nil {
 		delay = time.Duration(*a.Delay * float64(time.Second))
@@ -122,6 +131,7 @@ func (o *Outcome) Answered(printed []byte, job *queue.Taken) error {
 	case DoFail:
 		s.Action, s.Counter, s.Delay, s.Front = queue.Fail, queue.CountNothing, 0, false
 	case DoAck:
+		o.Bearing = Good
 		s.Action, s.Counter, s.Delay, s.Front = queue.Complete, queue.CountNothing, 0, false
 		s.Group, s.Message, s.Checkpoint, s.Record, s.Unstarted = "", "", nil, nil, nil
 	case DoRelease:
@@ -166,6 +176,8 @@ func open(e *runner.Ending, s *queue.Settlement) bool {
 	switch {
 	case s.Action == queue.Retry:
 		return e.Kind != runner.Said || e.Verdict.Delay == nil
+	case s.Counter == queue.CountSpared: // else it would have been a retry, or have failed
+		return e.Kind != runner.Said || e.Verdict.Kind == protocol.Retry && e.Verdict.Delay == nil
 	case s.Counter == queue.CountCrash:
 		return true
 	case s.Action != queue.Fail:

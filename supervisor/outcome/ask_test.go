@@ -39,7 +39,11 @@ func TestWhatIsLeftToARetryCommand(t *testing.T) {
 		{"arguments that the job lacks", nil, runner.Ending{Kind: runner.BadArguments}, false},
 		{"a command that cannot be run", nil, runner.Ending{Kind: runner.CouldNotStart}, false},
 		{"interrupted", nil, runner.Ending{Kind: runner.Interrupted}, false},
-		{"spared", func(_ *Policy, a *Attempt) { a.Slowed = 1 }, runner.Ending{Kind: runner.Exited, ExitCode: 1, Action: protocol.ExitOnError}, false},
+		{"spared", func(_ *Policy, a *Attempt) { a.Slowed = 1 }, runner.Ending{Kind: runner.Exited, ExitCode: 1, Action: protocol.ExitOnError}, true},
+		{"an exception that is spared", func(_ *Policy, a *Attempt) { a.Slowed = 1 },
+			runner.Ending{Kind: runner.Said, Verdict: &protocol.Verdict{Kind: protocol.Retry, Raised: true}}, true},
+		{"an exception that fails and is spared", func(_ *Policy, a *Attempt) { a.Slowed = 1 },
+			runner.Ending{Kind: runner.Said, Verdict: &protocol.Verdict{Kind: protocol.Fail, Raised: true}}, false},
 		{"one of many", nil, runner.Ending{Kind: runner.Died, Batch: 5}, false},
 		{"lost", func(_ *Policy, a *Attempt) { a.Lost = true }, runner.Ending{Kind: runner.Died}, false},
 	} {
@@ -125,5 +129,35 @@ func TestWhatARetryCommandReads(t *testing.T) {
 	}
 	if job.Data = []byte("\xff"); !json.Valid(Question(job, taken, e, &queue.Settlement{})) {
 		t.Error("what is no JSON broke the line")
+	}
+}
+
+// What a command decides counts for the breaker. One that repeats what it was asked decides nothing.
+func TestWhatAnAnswerSaysOfThePool(t *testing.T) {
+	spared := queue.Settlement{Action: queue.Release, Counter: queue.CountSpared, Delay: time.Minute}
+	crash := queue.Settlement{Action: queue.Release, Counter: queue.CountCrash}
+	for _, tt := range []struct {
+		rules  queue.Settlement
+		answer string
+		want   Bearing
+		same   bool // the job is left to the rules
+	}{
+		{spared, `{"do":"retry"}`, Bad, true},
+		{spared, `{"do":"retry","data":null}`, Bad, true},
+		{spared, `{"do":"retry","delay":5}`, Neutral, false},
+		{spared, `{"do":"fail"}`, Neutral, false},
+		{spared, `{"do":"release"}`, Neutral, false},
+		{spared, `{"do":"ack"}`, Good, false},
+		{spared, `nonsense`, Bad, true},
+		{crash, `{"do":"fail"}`, Bad, true},
+		{crash, `{"do":"retry"}`, Neutral, true},
+		{queue.Settlement{Action: queue.Fail}, `{"do":"fail"}`, Bad, true},
+		{queue.Settlement{Action: queue.Fail}, `{"do":"fail","group":"no-stock"}`, Neutral, false},
+	} {
+		o := Outcome{Open: true, Bearing: Bad, Settlement: tt.rules}
+		_ = o.Answered([]byte(tt.answer), &queue.Taken{Retries: 5, Remaining: 5})
+		if same := text(t, o.Settlement) == text(t, tt.rules); o.Bearing != tt.want || same != tt.same {
+			t.Errorf("%s: bearing %v, want %v; the job is %s", tt.answer, o.Bearing, tt.want, text(t, o.Settlement))
+		}
 	}
 }

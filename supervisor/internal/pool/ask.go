@@ -126,10 +126,16 @@ func (p *Pool) askNoMore() {
 	}
 }
 
-// askedTooMuch reports whether so many attempts wait for an answer that no more are to begin.
+// askedTooMuch reports whether so many attempts wait for an answer, or soon will, that no more are to begin.
 func (p *Pool) askedTooMuch() bool {
+	n := len(p.asking.of)
+	for _, a := range p.withheld {
+		if len(p.cfg.AskOf(a.job.Klass)) > 0 {
+			n++
+		}
+	}
 	_, most := p.cfg.bounds()
-	return len(p.asking.of) >= max(most, mostAsked)
+	return n >= max(most, mostAsked)
 }
 
 // unworked settles a job that no child is to be given.

@@ -7,8 +7,11 @@ import (
 )
 
 // mayBegin reports whether the pool may begin another job now: always, unless its
-// breaker is open. If it may not, there is a turn when it may.
+// breaker is open or its retry_command has too much to answer. If it may not, there is a turn when it may.
 func (p *Pool) mayBegin() bool {
+	if p.askedTooMuch() {
+		return false
+	}
 	if !p.breaker.Open {
 		return true
 	}

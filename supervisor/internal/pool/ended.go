@@ -48,23 +48,27 @@ func (p *Pool) finish(a *attempt, e *runner.Ending) {
 	if !a.again {
 		o = p.conclude(a, e)
 	}
+	bearing := o.Bearing
+	if o.Redo {
+		bearing = outcome.NoBearing
+	}
+	judge := func(b outcome.Bearing) {
+		if a.company.heard(&b) {
+			p.judge(a, e, b)
+		}
+	}
 	asking := false
 	if o.Open { // few are: what outlives this turn is for them alone
 		open := o
 		asking = p.consult(a, &open, func() {
 			p.tellEnded(a, e, &open)
+			judge(open.Bearing)
 			p.settleAs(a, e, &open)
 		})
 	}
 	if !asking {
 		p.tellEnded(a, e, &o)
-	}
-	bearing := o.Bearing
-	if o.Redo {
-		bearing = outcome.NoBearing
-	}
-	if a.company.heard(&bearing) {
-		p.judge(a, e, bearing)
+		judge(bearing)
 	}
 	switch {
 	case a.again:

@@ -19,7 +19,7 @@ func (p *Pool) share() {
 	for _, s := range p.slots {
 		switch m := s.member; {
 		case m == nil:
-		case m.closed(), m.shunned(), p.life.draining, p.breaker.Open, m.silent():
+		case m.closed(), m.shunned(), p.life.draining, p.breaker.Open, p.askedTooMuch(), m.silent():
 			p.recall(m)
 		case len(m.runs) == 0 && m.room(p.prefetch()) > 0:
 			idle++
