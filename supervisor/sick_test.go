@@ -70,16 +70,16 @@ func TestRowsOfBadJobsDoNotReplaceChildrenForEver(t *testing.T) {
 		runFaked(t, name, func(t *testing.T, w *fakeWorld) {
 			w.cfg.Pools[0].Children = children
 			var n atomic.Int64
+			jobs := scaled(1000, 3000)
 			w.host.work = func(*protocol.Job, <-chan runner.Cause) *runner.Ending {
 				time.Sleep(100 * time.Millisecond)
 				e := said(protocol.Ack)
-				if int(n.Add(1))%(100*children) < 40*children {
+				if n := int(n.Add(1)); n <= jobs && n%(100*children) < 40*children { // what comes back after that ends well
 					e = raised()
 				}
 				e.Began = true
 				return e
 			}
-			jobs := scaled(1000, 3000)
 			w.runFor(time.Hour, jobs)
 			w.want("complete", jobs)
 			if started := w.host.starts(); started > 5*children {
