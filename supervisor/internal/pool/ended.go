@@ -52,23 +52,18 @@ func (p *Pool) finish(a *attempt, e *runner.Ending) {
 	if o.Redo {
 		bearing = outcome.NoBearing
 	}
-	judge := func(b outcome.Bearing) {
-		if a.company.heard(&b) {
-			p.judge(a, e, b)
-		}
-	}
 	asking := false
 	if o.Open { // few are: what outlives this turn is for them alone
 		open := o
 		asking = p.consult(a, &open, func() {
 			p.tellEnded(a, e, &open)
-			judge(open.Bearing)
+			p.judgeEnding(a, e, open.Bearing)
 			p.settleAs(a, e, &open)
 		})
 	}
 	if !asking {
 		p.tellEnded(a, e, &o)
-		judge(bearing)
+		p.judgeEnding(a, e, bearing)
 	}
 	switch {
 	case a.again:
@@ -80,6 +75,13 @@ func (p *Pool) finish(a *attempt, e *runner.Ending) {
 	case asking: // settled when that is answered
 	default:
 		p.settleAs(a, e, &o)
+	}
+}
+
+// judgeEnding judges what an ending says about the pool, or, of a message of several, what the last says for all.
+func (p *Pool) judgeEnding(a *attempt, e *runner.Ending, b outcome.Bearing) {
+	if a.company.heard(&b) {
+		p.judge(a, e, b)
 	}
 }
 
