@@ -1017,6 +1017,9 @@ func (w *modelWorld) whoRuns(waits map[string][]modelNeed, holders map[string]ma
 					break
 				}
 			}
+			if at, is := standing[jid]; is { // it has passed all before that, and these are kept, too
+				last = max(last, slices.IndexFunc(needs, func(n modelNeed) bool { return n.tid == at.tid }))
+			}
 			if last < 0 {
 				continue
 			}
