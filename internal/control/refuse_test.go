@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"oarlock/internal/must"
@@ -18,12 +20,22 @@ func TestRefused(t *testing.T) {
 	var asked []int
 	ctx, stop := context.WithCancel(t.Context())
 	ready, done := make(chan string, 1), make(chan error, 1)
-	refused := "jobs may not"
+	const refused = "jobs may not"
+	var mayAsk atomic.Bool
+	var mu sync.Mutex
 	go func() {
 		done <- Serve(ctx, dir, &fake{}, Options{
 			Beside: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }),
 			Ready:  func(path string) { ready <- path },
-			Refuse: func(p Peer) string { asked = append(asked, p.PID); return refused },
+			Refuse: func(p Peer) string {
+				mu.Lock()
+				defer mu.Unlock()
+				asked = append(asked, p.PID)
+				if mayAsk.Load() {
+					return ""
+				}
+				return refused
+			},
 		})
 	}()
 	path := <-ready
@@ -44,7 +56,7 @@ func TestRefused(t *testing.T) {
 			}
 		}
 	}
-	refused = ""
+	mayAsk.Store(true)
 	if code, _ := ask("GET", "/api/v1/status"); code != http.StatusTeapot {
 		t.Errorf("who may ask is answered %d", code)
 	}

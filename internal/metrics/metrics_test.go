@@ -401,8 +401,9 @@ func TestHostileNames(t *testing.T) {
 		c.Groups[name] = 1
 	}
 	text := scraped(t, m.page)
-	if n := strings.Count(text, "oarlock_klass_attempts_total{"); n != len(hostile) {
-		t.Errorf("%d of %d classes are told", n, len(hostile))
+	const long = 2 // which no glob matches: they are counted with the others
+	if n := strings.Count(text, "oarlock_klass_attempts_total{"); n != len(hostile)-long {
+		t.Errorf("%d of %d classes are told", n, len(hostile)-long)
 	}
 	queues := Queues(func(context.Context) (census.Census, error) { return c, nil }, 200).(*page)
 	all := scraped(t, queues)
