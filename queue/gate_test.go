@@ -311,6 +311,25 @@ func TestTheFirstRulesOfTheGate(t *testing.T) {
 	}
 }
 
+// TestWhoWaitedInVainHoldsUpNobody: its deadline is over, and it lacks a place that was free meanwhile: it gives up the others, and who waits for these begins.
+func TestWhoWaitedInVainHoldsUpNobody(t *testing.T) {
+	w := newGateWorld(t)
+	w.rule(map[string]string{"q": `{"shape":"a","klass":{"Both":{"throttles":["a","b"]},"A":{"throttles":["a"]},"B":{"throttles":["b"]}}}`},
+		map[string]string{"a": `{"limit":1,"patience":60}`, "b": `{"limit":1,"patience":60,"free":true}`})
+	w.put(Put{Queue: "q", JID: "vain", Klass: "Both"}, Put{Queue: "q", JID: "next", Klass: "A"}, Put{Queue: "q", JID: "other", Klass: "B"})
+	park := done(w.take("w", 3, "q")...)
+	park[0].Action, park[0].Correlation, park[0].Delay = Park, "c", 10*time.Second
+	w.exchange("w", park, Take{})
+	if jobs := w.take("w", 3, "q"); len(jobs) != 1 || jobs[0].JID != "other" {
+		t.Fatalf("while it is parked %v begin", jobs)
+	}
+	w.now += 20
+	jobs := append(w.take("w", 3, "q"), w.take("w", 3, "q")...)
+	if len(jobs) != 1 || jobs[0].JID != "next" {
+		t.Errorf("when it has waited in vain %v begin", jobs)
+	}
+}
+
 // TestWhoParkedHasItsPlaceInAFullQueue: of a queue all places of which are held by jobs that wait for an answer these go on when it comes, and
 // when it has not come in time, and then the others.
 func TestWhoParkedHasItsPlaceInAFullQueue(t *testing.T) {
