@@ -91,7 +91,7 @@ func testAll(long, install bool) (summary, error) {
 	for _, q := range quarantined {
 		skip = append(skip, "^"+q.test+"$")
 	}
-	args = append(args, "-parallel", parallel, "-skip", strings.Join(skip, "|"))
+	args = append(args, "-count", "1", "-parallel", parallel, "-skip", strings.Join(skip, "|"))
 	plain, err := without(raced)
 	if err != nil {
 		return summary{}, err
