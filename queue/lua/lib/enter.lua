@@ -54,10 +54,10 @@ end
 --   ready   receives the entry for the work set
 function enter(batch, put, ready)
   local key, named = 'ql:j:' .. put.jid, put.named
-  put.old_queue, put.replaced, put.came = nil, nil, nil -- until something is written: the queue it was in, or false; the state of the job that was there
+  put.old_queue, put.replaced = nil, nil -- until something is written: the queue it was in, or false; the state of the job that was there
   if named.at then plan_put(batch, put) end
   if named.after and put.delay <= 0 then put.came = (put.came or batch.now) + finite(named.after, 'Put', 'after') end
-  local special = redis.call('EXISTS', key, key .. '-dependencies', key .. '-dependents', key .. '-history') > 0 -- see put_job
+  local special = redis.call('EXISTS', key, key .. '-dependencies', key .. '-dependents') > 0 -- see put_job
   local exists = special and redis.call('EXISTS', key) == 1
   if special and not exists then check_neighbors(key) end
   if exists and named['if-exists'] then
@@ -248,7 +248,7 @@ function enter_new(batch, put, key, ready)
     entry = put_entry(batch.now, queue)
     batch.put_entries[queue] = entry
   end
-  remember(jid, entry, batch.limit, false)
+  if remember(jid, entry, batch.limit, false) then make_way(jid, key) end
   announce('{"jid":' .. cjson.encode(jid) .. ',"event":"put","queue":' .. json_name(batch, queue) .. '}')
   if not named.key or join_new(batch, put, priority) then
     add(ready, queue, put.came and text17(score(tonumber(priority), put.came)) or score_text(batch, priority), jid)

@@ -58,6 +58,16 @@ function check_neighbors(key)
   end
 end
 
+-- make_way(jid, key): a new job cannot have a history; raises, and leaves nothing of the job, if another job stands in its place
+--   key   of its hash, if that was written
+-- Rare.
+function make_way(jid, key)
+  if not is_job('ql:j:' .. jid .. '-history') then return end
+  if key then redis.call('DEL', key) end
+  drop_dependencies(jid)
+  check_neighbors('ql:j:' .. jid)
+end
+
 -- told_neighbors(jid, raised) -> why a job could not be put, in words if that is because its jid is a key of another
 -- Rare.
 function told_neighbors(jid, raised)

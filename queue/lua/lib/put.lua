@@ -36,7 +36,7 @@ function put_job(now, worker, queue, jid, klass, data, delay, named, limit, due,
 
   if depends and #depends > 0 then depend_anew(jid, depends) end -- which may be refused
   announce('{"jid":' .. cjson.encode(jid) .. ',"event":"put","queue":' .. cjson.encode(queue) .. '}')
-  remember(jid, put_entry(now, queue), limit, old and old.history)
+  if remember(jid, put_entry(now, queue), limit, old and old.history) and not old then make_way(jid) end
   if old then leave_for(jid, old, queue, worker, now) end
   local key_given = named.key or old and old.lane and kept_key(old, queue)
   if #tags > 0 then index_tags(jid, tags) end
