@@ -269,6 +269,29 @@ func TestAnOpenBreakerBurnsNoQueue(t *testing.T) {
 	})
 }
 
+// TestAnOpenBreakerTriesLongJobsOneAtATime has jobs that end badly after a second: the next is begun when the last has ended.
+func TestAnOpenBreakerTriesLongJobsOneAtATime(t *testing.T) {
+	faked(t, func(t *testing.T, w *fakeWorld) {
+		w.cfg.Pools[0].Children = 8
+		var most, now, begun atomic.Int32
+		w.host.work = endings(0, func(int, *protocol.Job) *runner.Ending {
+			begun.Add(1)
+			most.Store(max(most.Load(), now.Add(1)))
+			defer now.Add(-1)
+			time.Sleep(time.Second)
+			return exited(1, protocol.ExitOnError)
+		})
+		w.runFor(30*time.Second, 500)
+		before := begun.Load()
+		most.Store(0)
+		time.Sleep(10 * time.Second)
+		between(t, int(begun.Load()-before), 8, 11, "%d jobs were begun in 10 s")
+		if most.Load() != 1 {
+			t.Errorf("%d at a time, want 1", most.Load())
+		}
+	})
+}
+
 // Jobs that wait beside a child, to be begun without the pool, are slowed down as well.
 func TestAnOpenBreakerHoldsBackWhatIsPrefetched(t *testing.T) {
 	faked(t, func(t *testing.T, w *fakeWorld) {
