@@ -65,7 +65,7 @@ func faults() []fault {
 		{"A20 once, children first", whole, rigOptions{lock: calm}, toldToEndTogether(fresh, ahead, 129, 129, 129, 130, 130, 143, 143, 143)},
 		{"A21", whole, rigOptions{lock: time.Minute}, restartedInSteps},
 		{"A22", short, rigOptions{lock: calm}, parkedAndAnsweredTwice},
-		{"A23", whole, rigOptions{lock: calm}, orderPerKeyUnderKills},
+		{"A23", short, rigOptions{lock: calm}, orderPerKeyUnderKills},
 		{"A24", short, rigOptions{lock: calm}, aFailedJobHoldsItsKey},
 		{"A25", short, rigOptions{lock: calm}, aVersionThatLacksAWord},
 		{"A26", whole, rigOptions{proxy: true, lock: 5 * time.Second}, orderPerKeyThroughFaults},

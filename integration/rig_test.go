@@ -460,7 +460,10 @@ func (r *rig) checkLog(jobs []job, entries []entry) error {
 		if len(rs) > 0 && j.state == "running" {
 			rs = rs[:len(rs)-1]
 		}
-		acknowledged := (j.state == "complete" || advanced) && !slices.ContainsFunc(rs, func(run ledgerRun) bool { return done[run.run] && !dropped[run.run] })
+		// The log tells of a run before Redis knows how it ended: of a supervisor that was killed in between, another run was acknowledged.
+		acknowledged := (j.state == "complete" || advanced) && !slices.ContainsFunc(rs, func(run ledgerRun) bool {
+			return done[run.run] && !dropped[run.run] && !r.diedWith(j, run)
+		})
 		for _, run := range slices.Backward(rs) {
 			switch {
 			case told[run.run] || r.diedWith(j, run) || r.byStranger(run):
