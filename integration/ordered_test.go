@@ -24,7 +24,7 @@ func orderPerKeyUnderKills(t *testing.T, r *rig) {
 		}
 	}
 	r.putAll(t, puts)
-	p := pool{children: 4, more: "max_crashes = 100"}
+	p := pool{children: 4, more: "max_crashes = 100\n" + exact}
 	supervisors := map[string]*supervisor{"a": r.start(t, "a", p), "b": r.start(t, "b", p)}
 	supervisorKills, childKills := 0, 0
 	for i := range kills {

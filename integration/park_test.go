@@ -20,7 +20,6 @@ import (
 // supervisors are killed: of all answers to a job one is accepted, and each job goes on with its own, to one end.
 func parkedAndAnsweredTwice(t *testing.T, r *rig) {
 	const children, kills = 4, 3
-	const exact = "prefetch = 0" // with jobs kept ready a kill repeats more of those that take no time: docs/performance.md
 	n := scaled(300, 10_000)
 	order := func(i int) string { return fmt.Sprintf("order %d/é", i) }
 	accepted := make([]int, n)

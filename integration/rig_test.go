@@ -442,6 +442,10 @@ func (r *rig) robbed(t testing.TB, words string, of time.Duration, share float64
 	return robbed
 }
 
+// exact is for a pool of which a kill repeats no more than one job per child: with jobs kept ready, it repeats more of those that take
+// less than 2 ms (docs/performance.md).
+const exact = "prefetch = 0"
+
 // checkLog is invariant I10: each run that was not acknowledged has a record with its id
 // and why it ended, unless its supervisor was killed before it could write one. Those that were acknowledged may have none.
 func (r *rig) checkLog(jobs []job, entries []entry) error {
