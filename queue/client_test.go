@@ -52,28 +52,8 @@ func must[T any](v T, err error) func(testing.TB) T {
 	}
 }
 
-func ok(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// never notes a failure, and what it is, where something is so that must not be.
-func never(t testing.TB, is bool, what string, args ...any) {
-	t.Helper()
-	if is {
-		t.Errorf(what, args...)
-	}
-}
-
-// stop ends a test where something is so that must not be, and says what.
-func stop(t testing.TB, is bool, what string, args ...any) {
-	t.Helper()
-	if is {
-		t.Fatalf(what, args...)
-	}
-}
+// ok, never and stop are those of the tests that are in the package.
+var ok, never, stop = queue.CheckOK, queue.CheckNever, queue.CheckStop
 
 func equal[T any](t *testing.T, what string, got, want T) {
 	t.Helper()

@@ -16,6 +16,9 @@ func Protocol(dialect Dialect) *redis.Script {
 	return redis.NewScript(assembled(dialect, "", DefaultNamespace))
 }
 
+// CheckOK, CheckNever and CheckStop are checks for the tests outside of the package.
+var CheckOK, CheckNever, CheckStop = ok, never, stop
+
 // Beside lets a test run beside others.
 func Beside(t testing.TB) { beside(t) }
 

@@ -14,17 +14,23 @@ import (
 	"oarlock/queue/internal/wire"
 )
 
+// newMixture empties the lab's keyspace, and makes two throttles in it.
+func newMixture(t *testing.T, rt *rapid.T, l *lab) *mixture {
+	l.redis.FlushDB(t.Context())
+	m := &mixture{lab: l, t: rt, ctx: t, now: 1000}
+	m.call("config.set", "grace-period", rapid.SampledFrom([]string{"10", "0"}).Draw(rt, "grace"))
+	m.call("throttle.set", "t1", "1")
+	m.call("throttle.set", "t2", "2")
+	return m
+}
+
 // TestMixedDialects lets clients of both dialects work at random on one keyspace, by
 // the unified script, and checks after every call that the keys agree with each
 // other. At the end everything is cancelled or pruned, and no key may be left.
 func TestMixedDialects(t *testing.T) {
 	l := newLab(t, "shared", DefaultNamespace)
 	checkAtRandom(t, func(rt *rapid.T) {
-		l.redis.FlushDB(t.Context())
-		m := &mixture{lab: l, t: rt, ctx: t, now: 1000}
-		m.call("config.set", "grace-period", rapid.SampledFrom([]string{"10", "0"}).Draw(rt, "grace"))
-		m.call("throttle.set", "t1", "1")
-		m.call("throttle.set", "t2", "2")
+		m := newMixture(t, rt, l)
 		for range rapid.IntRange(1, 60).Draw(rt, "calls") {
 			m.step()
 			m.check()
@@ -291,11 +297,7 @@ func (m *mixture) finish() {
 func TestMixedBatches(t *testing.T) {
 	l := newLab(t, "shared", DefaultNamespace)
 	checkAtRandom(t, func(rt *rapid.T) {
-		l.redis.FlushDB(t.Context())
-		m := &mixture{lab: l, t: rt, ctx: t, now: 1000}
-		m.call("config.set", "grace-period", rapid.SampledFrom([]string{"10", "0"}).Draw(rt, "grace"))
-		m.call("throttle.set", "t1", "1")
-		m.call("throttle.set", "t2", "2")
+		m := newMixture(t, rt, l)
 		m.call("queue.throttle.set", "q2", "2")
 		for range rapid.IntRange(1, 60).Draw(rt, "calls") {
 			if rapid.Bool().Draw(rt, "batch") {

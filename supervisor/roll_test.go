@@ -91,6 +91,18 @@ func everySecond(n int, f func(i int)) {
 	}
 }
 
+// manAMinute puts jobs each second for a minute: all slots but those on trial are manned all the time, and all jobs are done uncounted.
+func (w *rollWorld) manAMinute(jobs int) {
+	everySecond(60, func(i int) {
+		w.redis.put(jobs)
+		if n := w.manned(); n < 4 {
+			w.t.Errorf("second %d: %d of 4 slots are manned", i, n)
+		}
+	})
+	w.after(5*time.Second, "complete", 60*jobs)
+	w.uncounted()
+}
+
 // New code that hangs at its start has one slot, and not for long: whether the old code
 // said hello or not, it stays at work, and loses no job.
 func TestARollToCodeThatHangs(t *testing.T) {
@@ -190,14 +202,7 @@ func TestARollWhoseThirdStartFails(t *testing.T) {
 			} else {
 				w.recycle()
 			}
-			everySecond(60, func(i int) {
-				w.redis.put(20)
-				if n := w.manned(); n < 4 {
-					t.Errorf("second %d: %d of 4 slots are manned", i, n)
-				}
-			})
-			w.after(5*time.Second, "complete", 60*20)
-			w.uncounted()
+			w.manAMinute(20)
 			if p := w.pool(); p.Generation != 1 || p.Rolling {
 				t.Errorf("generation %d, rolling %v; want the first", p.Generation, p.Rolling)
 			}
@@ -214,14 +219,7 @@ func TestARollToCodeThatExitsSoonAfterItsStart(t *testing.T) {
 		w.runFor(time.Second, 0)
 		w.write("leaving")
 		w.recycle()
-		everySecond(60, func(i int) {
-			w.redis.put(40)
-			if n := w.manned(); n < 4 {
-				t.Errorf("second %d: %d of 4 slots are manned", i, n)
-			}
-		})
-		w.after(5*time.Second, "complete", 60*40)
-		w.uncounted()
+		w.manAMinute(40)
 		if n := w.host.starts(); n > 6 {
 			t.Errorf("%d starts for 4 children and one that failed", n)
 		}
