@@ -31,7 +31,7 @@ func (r Resolution) String() string {
 
 // Held lists what Redis holds in the worker's name: the worker's set and the locks of
 // the queues named, each confirmed by the job itself (running, and this worker its owner).
-// What the caller has in flight is known, and left out, unless it was popped again since; the rest is what a take in doubt has taken. It fences first.
+// It leaves out what the caller knows to be in flight, unless that was popped again since. The rest is what a take in doubt has taken. It fences first.
 func (s *Session) Held(ctx context.Context, queues []string, inFlight ...RenewItem) ([]Taken, error) {
 	if err := s.Fence(ctx); err != nil {
 		return nil, err

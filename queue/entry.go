@@ -2,7 +2,7 @@ package queue
 
 import "fmt"
 
-// What a job may have at most when it comes in. What is in Redis already, or comes from other clients, may have more: it is worked all the same.
+// Bounds of a job that is put. Jobs that are already in Redis, or that other clients put, may exceed them, and still run.
 const (
 	MaxName      = 1024  // bytes of the name of a queue, a class, a tag or a throttle
 	MaxJID       = 512   // bytes of a jid

@@ -64,7 +64,7 @@ const (
 	Unreachable                   // ErrAway: no connection
 	Busy                          // ErrAway: a long script runs, or all connections are taken
 	Loading                       // ErrAway: Redis reads its data, or waits for its master
-	ReadOnly                      // ErrAway: a replica; all connections are made anew
+	ReadOnly                      // ErrAway: a replica; all connections are replaced
 	Memory                        // ErrAway: Redis is out of memory; what frees memory still works
 	Disk                          // ErrAway: Redis cannot write to its disk
 	Denied                        // ErrAway: password or permissions
@@ -137,8 +137,8 @@ var serverStates = []struct {
 	{"ERR AUTH", Denied},
 }
 
-// leaves reports whether an error says that the server at the other end is not the one to be asked, or not yet: behind one address
-// there may be another by now. Then all connections are made anew, see connection.Config.
+// leaves reports whether an error says that the server is not the master, or not yet. The address may lead to another server by now,
+// so all connections are replaced; see connection.Config.
 func leaves(err error) bool {
 	var reply redis.Error
 	if !errors.As(err, &reply) || errors.Is(err, redis.Nil) {

@@ -91,9 +91,9 @@ func (c *Client) eventOf(m *redis.Message) Event {
 	return readEvent(strings.TrimPrefix(m.Channel, c.ns), m.Payload)
 }
 
-// here leaves out events of other databases of the server, for channels know none: those whose job is not here, and
-// whose queue, if it is told, is not known here. A canceled job is nowhere; of one whose queue is not told nobody can say. If Redis
-// does not answer, all are told.
+// here drops events of other databases of the server, since channels are shared by all databases. It drops an event if its job does
+// not exist here and its queue, if the event names one, is not known here. A canceled job exists nowhere, so an event without a queue
+// passes. If Redis does not answer, all events pass.
 func (c *Client) here(ctx context.Context, events []Event) []Event {
 	pipe := c.redis.Pipeline()
 	jobs, queues := make([]*redis.IntCmd, len(events)), make([]*redis.FloatCmd, len(events))

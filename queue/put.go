@@ -25,7 +25,7 @@ type Put struct {
 	Data  []byte // JSON text, stored byte for byte; nil means {}
 
 	Delay     time.Duration // from now; ≤ 0 means none
-	At        time.Time     // in place of Delay: when it is planned for, by the server's clock. What is past comes by that time; the zero value is now
+	At        time.Time     // instead of Delay: the planned time, by the server's clock. A time in the past orders the job by it; the zero value is now
 	Priority  *float64      // higher is popped first; default 0. Where rules say so of the queue, lower is, and the default is 100
 	Retries   *int          // default 5; see Merge
 	Tags      []string      // nil keeps the old ones

@@ -11,8 +11,8 @@ import (
 	"oarlock/queue/internal/wire"
 )
 
-// A supervisor writes every ServedEvery which queues it works. One that nobody wrote for servedFor is not
-// worked any more, and after servedKept nothing is known of it.
+// A supervisor writes every ServedEvery which queues it works. A queue that no supervisor wrote for servedFor is
+// no longer worked; after servedKept its entry is deleted.
 const (
 	ServedEvery = 2 * time.Minute
 	servedFor   = 10 * time.Minute
@@ -43,7 +43,7 @@ func (c *Client) NoteServed(ctx context.Context, patterns []string) error {
 type Served struct {
 	Known  []string // names and globs that supervisors work
 	Seen   float64  // when one that works the queue said so last, in seconds since the epoch; 0 if none did in the last ten minutes
-	Popped bool     // somebody took a job from it, today or yesterday
+	Popped bool     // a job was taken from it today or yesterday
 }
 
 // Nobody reports whether no supervisor works the queue, though some work others, and no other worker has taken from it.

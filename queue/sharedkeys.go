@@ -20,7 +20,7 @@ type SharedKeyError struct {
 	Kind  string // of name: "jid" or "throttle"
 	Name  string
 	Of    string // "job" or "throttle"
-	Other string // of which it has a key
+	Other string // the job or throttle that shares a key with it
 	Holds string // what is there: "the history"
 }
 

@@ -18,7 +18,7 @@ type Demand struct {
 // resources are all of them, in the order of Demand.takes.
 var resources = [3]Resource{Processes, Files, Memory}
 
-// ownTakes is what a supervisor takes itself. With one pool it has 27 descriptors, and some more where somebody looks.
+// ownTakes is what a supervisor needs itself. With one pool it has 27 descriptors open, and a few more while clients watch.
 var ownTakes = [3]uint64{64, 40, 64 << 20}
 
 // takes is what a child takes that is killed so, beside what its program does with it: a guard

@@ -41,7 +41,7 @@ func (p Program) runCommand() *cli.Command {
 			if !until.set && (c.Bool("fail-on-failed") || c.Bool("json")) {
 				return misused("--fail-on-failed and --json go with --until-empty")
 			}
-			signals := service.CatchSignals(false) // from here on there is somebody who leaves in order
+			signals := service.CatchSignals(false) // from here on a signal is an orderly stop
 			defer signals.Release()
 			reread := func() (config.Config, error) { return reload(c, config.Options{}) }
 			cfg, err := reread()

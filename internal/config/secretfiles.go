@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// secretFile is a file that a key names, and by which somebody comes in.
+// secretFile is a file with credentials, and the configuration key that names it.
 type secretFile struct{ key, path string }
 
-// secrets are those files. The configuration says of each pool what it runs; what these say is just as good for whoever writes them.
+// secrets are the files with credentials. A user who can write one has as much power as with the configuration.
 func (c *Config) secrets() []secretFile {
 	var all []secretFile
 	for _, one := range []secretFile{
@@ -32,7 +32,7 @@ func (d *decoder) secretFiles(c *Config) {
 	for _, one := range c.secrets() {
 		from, err := originOfDir(one.path)
 		if err != nil {
-			continue // whoever reads it tells
+			continue // the code that reads it reports this
 		}
 		if why := from.refused(); why != nil {
 			d.bad(one.key, "root does not use it: %s, or trust it with --trust-config", why.Error())

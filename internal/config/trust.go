@@ -29,8 +29,8 @@ type origin struct {
 	owners  []int // all of those somebodies
 }
 
-// refused returns why root does not use a file, and nobody else needs to: not only its owner may have written it, or put it
-// where it is.
+// refused returns why root must not use a file: another user than its owner may have written it, or put it there. For other
+// users it is nil.
 func (o *origin) refused() error {
 	if os.Geteuid() != 0 {
 		return nil
@@ -38,7 +38,7 @@ func (o *origin) refused() error {
 	return cmp.Or(o.open, o.shared)
 }
 
-// doubt returns why somebody else may have written a file, and what to do; nil: nobody did.
+// doubt returns why another user may have written a file, and the remedy; nil if none may have.
 func (o *origin) doubt() error {
 	doubt := errors.Join(o.open, o.foreign)
 	if doubt == nil {
@@ -140,8 +140,8 @@ func (o *origin) walk(path string) (os.FileInfo, error) {
 	return end, err
 }
 
-// share notes whether a file that is not ours lies where others than its owner may put files: in a directory of somebody else's
-// still, or in one like /tmp.
+// share notes whether a file that is not ours is in a directory where other users than its owner may create files: a third user's,
+// or one like /tmp.
 func (o *origin) share(path string, info os.FileInfo, dirs map[string]os.FileInfo) {
 	owner := uidOf(info)
 	if owner == 0 || owner == os.Geteuid() {
@@ -158,7 +158,7 @@ func (o *origin) share(path string, info os.FileInfo, dirs map[string]os.FileInf
 	}
 }
 
-// uidOf is the user to whom a file belongs; root's where nobody tells.
+// uidOf is the owner of a file; root if the system does not say.
 func uidOf(info os.FileInfo) int {
 	if stat, ok := info.Sys().(*syscall.Stat_t); ok {
 		return int(stat.Uid)

@@ -23,7 +23,7 @@ const tick = 100 * time.Millisecond
 // running are the servers of this process, by address.
 var running sync.Map
 
-// Here reports whether the Redis at url is a server of this process, which cannot be away while whoever asks is there.
+// Here reports whether the Redis at url is a server of this process, which lives as long as its callers.
 func Here(url string) bool {
 	addr, _, _ := strings.Cut(strings.TrimPrefix(url, "redis://"), "/")
 	_, is := running.Load(addr)

@@ -1,6 +1,5 @@
-// Package glob matches names with globs, in time that grows no faster than the name. It is the one language of patterns wherever a
-// configuration or a command line takes a glob: * stands for any bytes, none and / included, ? for one byte, and every other for itself,
-// [ and \ too. Names are bytes; they need not be UTF-8. queue/lua/lib/glob.lua does the same for scripts.
+// Package glob matches names with globs, in time proportional to the name. All globs of configurations and command lines are of this
+// kind: * matches any bytes, including none and /; ? matches one byte; every other byte matches itself, [ and \ too. Names are bytes; they need not be UTF-8. queue/lua/lib/glob.lua does the same for scripts.
 package glob
 
 import "strings"

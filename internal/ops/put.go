@@ -191,7 +191,7 @@ func CheckDepends(ctx context.Context, q *queue.Client, depends []string, sure S
 	return sure.of(noSuchJob, strings.Join(gone, ", "))
 }
 
-// CheckOwnDepends is CheckDepends for somebody who may know some jobs only: of all others it is not told whether they are there.
+// CheckOwnDepends is CheckDepends for a caller who may know only some jobs: it does not reveal whether others exist.
 func CheckOwnDepends(ctx context.Context, q *queue.Client, depends []string, mayKnow func(*queue.Job) bool, sure Sure) error {
 	if len(depends) == 0 {
 		return nil

@@ -162,7 +162,7 @@ func (c *Caller) hear(k *call, a Answer, err error) (all bool) {
 	twice := func(other Answer) bool { return other.Who() == a.Who() && other.Host == a.Host }
 	switch {
 	case err == nil && a.Elsewhere:
-		if r.Asked > 0 { // else nobody knows how many there are, or somebody made it up
+		if r.Asked > 0 { // 0: the number is unknown, or the answer was forged
 			r.Asked--
 		}
 	case err != nil || len(r.Items) == mostAnswers:

@@ -8,7 +8,7 @@ import (
 	"oarlock/queue"
 )
 
-// noteServed writes again and again which queues the pools work, so that whoever puts a job into another learns of it.
+// noteServed writes regularly which queues the pools work. A put into a queue that no supervisor works can then say so.
 func (s *Service) noteServed(ctx context.Context, client *queue.Client) error {
 	look := time.NewTicker(servedLook)
 	defer look.Stop()

@@ -51,7 +51,7 @@ func (s *Service) warnOfRedis(ctx context.Context, client *queue.Client) {
 	s.warnOfMemory(ctx)
 }
 
-// risksEvery is how often a supervisor looks whether somebody has changed what endangers jobs.
+// risksEvery is how often a supervisor checks Redis's settings for risks to jobs.
 const risksEvery = 5 * time.Minute
 
 // warnOfMemory logs each way once in which the memory of Redis endangers jobs, until it does not any more.

@@ -58,9 +58,9 @@ func controlDoor() *web.Door {
 	}
 }
 
-// refuse says why a process may not use the control socket: it is proved to belong to a job, whose pool does not say that it may,
-// or nobody can tell any more, for it has handed the connection on and ended. A child that can do what the supervisor can would
-// be bound by no allow and no next_queues.
+// refuse returns why a process may not use the control socket, or "". A process of a job may not, unless its pool has socket = true:
+// allow and next_queues would not bind it. Neither may a process that has ended: it may have handed on its connection, and what it
+// was can no longer be proved.
 func (s *Service) refuse(peer control.Peer) string {
 	if peer.Gone() {
 		return "the process that connected has ended, so nobody can tell whether it may"

@@ -381,7 +381,7 @@ func (b *putBatch) send() {
 	}
 	problems, hidden, err := b.app.taken(b.call, there)
 	if err != nil {
-		b.failed, results = err, nil // nobody can say what became of them
+		b.failed, results = err, nil // their outcome is unknown
 	}
 	for i, line := range b.lines {
 		switch {

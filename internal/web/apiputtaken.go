@@ -11,11 +11,10 @@ import (
 	"oarlock/queue"
 )
 
-// What is said here of jobs that are there already is all that a caller hears of them who may only put. So it says of a job of
-// a queue into which the caller may put none that its jid is taken, which cannot be kept from somebody who may choose a jid, and
-// nothing else.
+// This file decides what a caller with only the right to put learns about existing jobs. Of a job of another queue it learns that
+// the jid is taken, and nothing else. That one bit cannot be hidden from a caller who chooses jids.
 
-// putInto is the queue into which a job was put at first, whatever moved it since; the one where it is, if nobody knows.
+// putInto is the queue into which a job was first put; its present queue if the history does not say.
 func putInto(job *queue.Job) string {
 	if len(job.History) > 0 && job.History[0].What == "put" && job.History[0].Queue != "" {
 		return job.History[0].Queue
@@ -78,7 +77,7 @@ func differs(job *queue.Job, hidden bool) *Problem {
 		shown(job.JID), shown(putInto(job)), shown(job.Klass))
 }
 
-// sameData refuses a put of which a job with other data has the jid already and has not begun: somebody means two things by one name.
+// sameData refuses a put if a job that has not begun has the same jid and other data: two different jobs got one name.
 func (a *App) sameData(ctx context.Context, p queue.Put) error {
 	job, err := a.o.Redis.Get(ctx, p.JID)
 	if errors.Is(err, queue.ErrNoJob) {
@@ -148,7 +147,7 @@ func (a *App) theirs(c *Call, puts []queue.Put) ([]*Problem, error) {
 	return problems, nil
 }
 
-// waitsFor is in doubt about jobs to depend on that are not there. Of jobs that the caller may not know nobody tells whether they are.
+// waitsFor asks for confirmation if a job to depend on does not exist. It treats jobs that the caller may not know as missing.
 func (a *App) waitsFor(ctx context.Context, c *Call, depends []string) error {
 	if c.Who.May(Read) {
 		return ops.CheckDepends(ctx, a.o.Redis, depends, c.sure())

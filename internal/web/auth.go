@@ -40,7 +40,7 @@ func (g *Gate) Who(r *http.Request) (Caller, Proof, error) {
 	if who, is := g.knows(name, token, proof); is {
 		return who, proof, nil
 	}
-	if proof == ByCookie { // which nobody guesses, and every browser shows for a while after a restart
+	if proof == ByCookie { // a session cannot be guessed, and browsers send old ones for a while after a restart
 		return Caller{}, 0, problem(http.StatusUnauthorized, "wrong_token", "this session is over; log in again at /login")
 	}
 	return Caller{}, 0, g.refuse(r, noToken)

@@ -15,7 +15,7 @@ type Caller struct {
 	Read    bool
 	Write   bool
 	Put     []string // globs of the queues into which jobs may be put; Write is all
-	Respond []string // globs of the classes whose parked jobs may be answered; likewise
+	Respond []string // globs of the classes whose parked jobs may be answered; Write is all
 
 	addressed bool // nothing is known but that it has the address at which one job is answered
 	named     bool // Name is that of a line of the file of tokens, or a user of a proxy

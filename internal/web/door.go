@@ -91,7 +91,7 @@ const (
 	leavePatience  = time.Second
 	mostHeader     = 32 << 10
 	defaultBody    = 1 << 20
-	unknownBody    = 4 << 10 // of somebody of whom nobody knows who that is
+	unknownBody    = 4 << 10 // of a caller without a token or session
 )
 
 // Loopback listens at an address of this host, or, where its port is taken, at any other one.

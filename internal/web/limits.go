@@ -11,7 +11,7 @@ import (
 type limits struct {
 	redis   chan struct{} // a token for each request that asks Redis
 	bodies  chan struct{} // one for each with a long body
-	answers chan struct{} // likewise, of those who come by the address of a job
+	answers chan struct{} // one for each with a long body at the address of a job
 	streams chan struct{} // one for each that listens
 }
 

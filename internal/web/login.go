@@ -12,7 +12,7 @@ import (
 	"oarlock/internal/web/pages"
 )
 
-// Key is a secret that stands in an address which a command prints: whoever opens that is logged in. Its methods may be called
+// Key is the secret in an address that a command prints. Opening the address logs in. Its methods may be called
 // by several goroutines at once.
 type Key struct {
 	who  string
@@ -98,7 +98,7 @@ func (a *App) drawLogin(c *Call, wrong *Problem) error {
 	return a.write(c, status, "login", p)
 }
 
-// welcome opens a session for a token with that hash, and leads to where somebody wanted to go. The session of before ends.
+// welcome opens a session for the token with that hash, ends the caller's former session, and redirects to the page that was asked for.
 func (a *App) welcome(c *Call, of [sha256.Size]byte) error {
 	sessions := &c.door.Gate.sessions
 	sessions.end(c.door.Gate.cookie(c.R))

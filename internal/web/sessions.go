@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// sessions are who has logged in with a browser, at one door of this process. A session is a random text in a cookie, of which
-// only the hash is kept. It ends after sessionLife, by logout, when its token is gone from the file, and with the process. The
+// sessions are the logins of browsers at one listener. A session is a random text in a cookie; only its hash is kept. It ends after
+// sessionLife, by logout, when its token is removed from the file, and with the process. The
 // zero value is ready. Its methods may be called by several goroutines at once.
 type sessions struct {
 	mu  sync.Mutex

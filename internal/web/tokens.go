@@ -36,7 +36,7 @@ type Tokens struct {
 	admit func(path string) error // nil: any file will do
 }
 
-// goneFor is how long a file must be gone before nobody in it may come in any more: who edits it may replace it meanwhile.
+// goneFor is how long a file must be missing before its tokens are revoked: editors remove a file before they write it again.
 const goneFor = 2 * time.Second
 
 // tokenLine is one line of the file.

@@ -9,8 +9,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// epoch is since when connections are sound. Those that were made before are not used again: the driver closes one when it is about to, and dials anew,
-// for which the name of the host is resolved anew.
+// epoch is the time since which connections are good. Older ones are not used again: the driver closes one instead of using it, and
+// dials, which resolves the host name again.
 type epoch struct {
 	since atomic.Int64 // nanoseconds of Unix time
 	begun func()       // is told of a new one
@@ -73,7 +73,7 @@ func (w watch) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 	}
 }
 
-// watched lets a client of the driver find out when it is to connect anew.
+// watched makes a client begin a new epoch when an answer says that its server is not the master.
 func (t *Target) watched(client redis.UniversalClient) redis.UniversalClient {
 	if t.leaves != nil {
 		client.AddHook(watch{t.epoch, t.leaves})

@@ -36,7 +36,7 @@ type Subscription struct {
 	calm      *time.Timer           // ends a connection that is old, when no epoch has begun for a while
 }
 
-// calmAfter is how long no epoch begins before a subscription, which nobody asks anything, leaves its server as well.
+// calmAfter is how long after the last new epoch a subscription, which sends no commands, reconnects as well.
 const calmAfter = 2 * time.Second
 
 // Subscription makes a subscription by a driver. It does not connect.
@@ -46,7 +46,7 @@ func (t *Target) Subscription(redis redis.UniversalClient, reach *Reach, log *sl
 	return s
 }
 
-// anew lets it connect anew once the server to be asked is found: until then each try would lead to the old one.
+// anew makes it reconnect once the master is found: before that, each attempt would lead to the old server.
 func (s *Subscription) anew() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -4,8 +4,8 @@
 -- they run under this worker count; where no job is behind an entry, or something else
 -- than a job, nothing is held.
 --
---   known  how many jids follow, which are left out, each with its field time as it was popped: so nobody is sent again
---          what he has. Empty: left out whatever that is, for an earlier call answered it
+--   known  how many jids follow, each with its field time as it was popped. They are left out, so that no job is
+--          sent twice. An empty time leaves a job out in any case: an earlier call answered it
 --   jobs   per job the values that exchange answers for a taken one
 --   more   1 if it ended because it had done enough for one call
 --   others the jids that were looked at and are not held

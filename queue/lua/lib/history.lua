@@ -29,8 +29,8 @@ function reason_of(raised)
 end
 
 -- raise(raised): raises again what pcall caught, or what redis.pcall answered
--- What pcall catches is a text, before which Redis would put ERR, and clients go by the code with which an error of Redis begins: READONLY makes them connect
--- anew. Before version 7 an error must be a text.
+-- Redis would put ERR in front of the text that pcall caught, but clients need the code that the error begins with: READONLY makes them
+-- reconnect. Before version 7 an error must be a text.
 -- Rare.
 function raise(raised)
   local text = type(raised) == 'table' and raised.err or raised

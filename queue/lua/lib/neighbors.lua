@@ -1,5 +1,5 @@
 -- Names are parts of keys as they are, so the hash of job a-history has the key of the history of job a. Ours refuse such names, and clients do
--- not. What belongs to a job is a list or a set; a job that stands in its place is left alone, and the other does without.
+-- not. The history and the dependencies of a job are lists or sets: if the key is the hash of another job, that is left alone, and the job does without.
 
 -- is_job(key) -> whether a key of the form ql:j:<jid> is of that job
 -- Rare.

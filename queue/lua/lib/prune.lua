@@ -52,7 +52,7 @@ function drop_completed(jids)
 end
 
 -- stands_apart(jid): a job is complete whose history cannot be kept, as another job may have its key
--- What prunes reads that. To ask each job which it prunes would be one command more for all.
+-- Pruning reads this mark. Asking each job that it prunes would cost every job one more command.
 -- Rare.
 function stands_apart(jid)
   redis.pcall('HSET', 'ql:j:' .. jid, 'oarlock-apart', '1')

@@ -6,7 +6,7 @@ function tag_key(tag)
   return 'ql:t:' .. (type(tag) == 'number' and text14(tag) or tag)
 end
 
--- Of so many tags of a job there is an index. What has more was put by no door of ours.
+-- How many tags of a job are indexed. Only other clients put jobs with more.
 most_tags = 10000
 
 -- index_tags(jid, tags): one more use of each of a list of tags

@@ -129,7 +129,7 @@ end
 -- Everything the job holds or waits for. A throttle that is broken does not keep the others.
 --   throttles  the job's field
 --   taken      of one that is taken from its worker its fields oarlock-gate, time and expires, as a list; else nil
---   own        so many names in front stay its own; nil for none
+--   own        how many of the first names are the job's own; nil for none
 -- A job that runs may still be listed as throttled, if it ran out of another queue that
 -- it was retried into. In reqless only what detaches a job takes it off that list.
 -- Rare.
@@ -161,8 +161,8 @@ end
 -- admit(jid, job, queue, now, limit) -> whether the job may run: it then holds all
 -- its throttles, and otherwise waits for one
 --   limit  the history limit
--- One that was taken from its worker holds what the gate gave it, where its queue had rules until now. Who waits holds nothing. One that was put again while
--- it ran, by reqless, waits as any other where what it holds itself is all there is.
+-- A job that was taken from its worker keeps the permits that its queue's rules gave it. A waiting job holds none. A job that reqless put again
+-- while it ran waits like any other if only its own running attempt holds the permits.
 -- Rare.
 function admit(jid, job, queue, now, limit)
   if job.gate then

@@ -71,8 +71,8 @@ const (
 	timeout = time.Second
 )
 
-// Brought learns from a take that brought jobs of so many bytes, whose shortest lock is lock. One that took more than a quarter of that is
-// followed by one that asks for half as much, down to one job; reduced tells so. When calls are fast again, they bring more again.
+// Brought learns from a take that brought that many bytes of jobs; lock is the shortest of their locks. If it took more than a quarter of
+// lock, the next take asks for half as much, down to one job, and reduced is true. When takes are fast again, they bring more again.
 func (p *Pace) Brought(bytes int64, took, lock time.Duration) (reduced bool) {
 	switch {
 	case bytes >= sizable && took > lock/4:
@@ -95,13 +95,13 @@ func (p *Pace) Brought(bytes int64, took, lock time.Duration) (reduced bool) {
 	return false
 }
 
-// reduce asks for half of so many bytes, and waits longer before it asks for more.
+// reduce asks for half of bytes, and waits longer before it asks for more.
 func (p *Pace) reduce(bytes int64) {
 	p.bytes, p.fast = max(bytes/2, 1), 0
 	p.trust = min(max(leastTrust, 2*p.trust), mostTrust)
 }
 
-// Doubted learns from a take that was in doubt after so long, and had brought jobs of so many bytes.
+// Doubted learns from a take that was in doubt after that time and had taken that many bytes of jobs.
 func (p *Pace) Doubted(bytes int64, took time.Duration) (reduced bool) {
 	if bytes < sizable || took < timeout {
 		return false

@@ -126,7 +126,7 @@ func (p *Pool) askNoMore() {
 	}
 }
 
-// askedTooMuch reports whether so many attempts wait for an answer, or soon will, that no more are to begin.
+// askedTooMuch reports whether too many attempts wait for an answer, or soon will, to begin more jobs.
 func (p *Pool) askedTooMuch() bool {
 	n := len(p.asking.of)
 	for _, a := range p.withheld {

@@ -86,7 +86,7 @@ type attempt struct {
 	lease clock.Lease
 	stage stage
 	took  time.Duration // how long the call took that brought it; never: it was found by an audit
-	late  bool          // it came with a lock of which much had run out: it does not begin before that is renewed
+	late  bool          // much of its lock had run out when it came: it does not begin before its lock is renewed
 	turn  int64         // its place among all that the pool took, in the order of the queue
 
 	member    *member       // the child that has it; nil before

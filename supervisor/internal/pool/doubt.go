@@ -92,7 +92,7 @@ func (p *Pool) audit() {
 	}()
 }
 
-// inFlight are the jobs of which Held need not tell.
+// inFlight are the jobs that Held may leave out.
 func (p *Pool) inFlight() []queue.RenewItem {
 	known := make([]queue.RenewItem, 0, len(p.flight))
 	for jid, a := range p.flight {

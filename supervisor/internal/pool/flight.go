@@ -245,8 +245,8 @@ func (p *Pool) handOut() {
 	p.giveBackAhead()
 }
 
-// renewsFirst reports whether the lock of an attempt is to be renewed before it begins: it came with one of which much had run out, or too
-// little is left of it.
+// renewsFirst reports whether the lock of an attempt must be renewed before it begins: much of it had run out on arrival, or too
+// little is left.
 func (p *Pool) renewsFirst(a *attempt) bool {
 	return a.late || a.lease.Warning(p.cfg.Child.KillGrace) <= p.now
 }
