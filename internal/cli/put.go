@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/urfave/cli/v2"
 
 	"oarlock/internal/config"
 	"oarlock/internal/ops"
+	"oarlock/internal/plan"
+	"oarlock/internal/rules"
 	"oarlock/internal/screen"
 	"oarlock/internal/show"
 	"oarlock/queue"
@@ -49,6 +52,7 @@ func putCommand() *cli.Command {
 			&cli.IntFlag{Name: "wait-replicas", Usage: "wait until `N` replicas have it, for a second at most (exit code 75: put, but fewer have it)"},
 			&cli.StringFlag{Name: "file", Aliases: []string{"f"}, Usage: "take jobs from the lines of `FILE`; - is stdin"},
 			&cli.BoolFlag{Name: "jobs", Usage: "the lines are whole jobs, not only their data"},
+			&cli.BoolFlag{Name: "apply", Usage: "install the rules of the configuration first, as oarlock rules apply does"},
 			forceFlag(),
 			jsonFlag(),
 		}, wantsFlags()...),
@@ -93,6 +97,9 @@ func put(c *cli.Context) error {
 		return err
 	}
 	defer client.Close()
+	if err := applyFirst(c, client); err != nil {
+		return err
+	}
 	if like.Key == "" && like.KeyFrom == "" {
 		like.KeyFrom = cfg.Queues[like.Queue].KeyFrom
 	}
@@ -103,7 +110,7 @@ func put(c *cli.Context) error {
 	done, err := ops.PutOne(c.Context, client, like)
 	var few *queue.ReplicaError
 	if err != nil && !errors.As(err, &few) {
-		return err
+		return errors.Join(err, sayUninstalled(c, client, cfg, []rules.Job{ruledJob(like)}))
 	}
 	return errors.Join(answer(c, done, func(w io.Writer) {
 		screen.PrintLine(w, done.JID)
@@ -118,7 +125,54 @@ func put(c *cli.Context) error {
 		case done.Existed:
 			screen.Printf(c.App.ErrWriter, "It exists and is %s: it was left alone.\n", done.State)
 		}
-	}), err, sayUnserved(c, client, done.Queue))
+	}), err, sayUnserved(c, client, done.Queue), sayUninstalled(c, client, cfg, []rules.Job{ruledJob(like)}))
+}
+
+// applyFirst installs the rules of the configuration if --apply says so, and tells on stderr what it changed.
+func applyFirst(c *cli.Context, client *queue.Client) error {
+	if !c.Bool("apply") {
+		return nil
+	}
+	changes, err := installRules(c, client, false)
+	if err == nil {
+		show.RuleChanges(c.App.ErrWriter, changes, nil)
+	}
+	return err
+}
+
+// sayUninstalled tells, of jobs that were put, which rules of the configuration did not count for them because Redis does not have
+// them. It never fails.
+func sayUninstalled(c *cli.Context, client *queue.Client, cfg config.Config, jobs []rules.Job) error {
+	if cfg.Path == "" {
+		return nil
+	}
+	names, err := ops.Uninstalled(c.Context, client, cfg.RulesFile(), plan.Orders(cfg), jobs)
+	if err == nil && len(names) > 0 {
+		screen.Printf(c.App.ErrWriter, "Redis does not have these rules of %s, so they did not count for this put: %s.\nInstall them with oarlock rules apply, or put with --apply.\n",
+			cfg.Path, strings.Join(names, ", "))
+	}
+	return nil
+}
+
+// ruledJob is what rules ask of a put.
+func ruledJob(p queue.Put) rules.Job {
+	return rules.Job{Queue: p.Queue, Klass: p.Klass, Throttles: p.Throttles, Windows: p.Wants.Windows}
+}
+
+// mostKinds is how many queues and classes of a file of jobs are compared with the rules.
+const mostKinds = 1000
+
+// kinds collects the jobs of a file that differ for rules.
+func kinds(into *[]rules.Job) func(queue.Put) {
+	met := map[string]bool{}
+	return func(p queue.Put) {
+		job := ruledJob(p)
+		kind := fmt.Sprintf("%q", []any{job.Queue, job.Klass, job.Throttles, job.Windows})
+		if len(met) < mostKinds && !met[kind] {
+			met[kind] = true
+			*into = append(*into, job)
+		}
+	}
 }
 
 // sayUnserved tells, of queues into which jobs were put, which no supervisor works. It never fails.
@@ -236,11 +290,16 @@ func putFile(c *cli.Context, name string, like queue.Put) error {
 	if err := ops.CheckDepends(c.Context, client, like.Depends, sure(c)); err != nil {
 		return err
 	}
+	if err := applyFirst(c, client); err != nil {
+		return err
+	}
+	var put []rules.Job
 	bar := show.Bytes(c.App.ErrWriter, "put", size)
 	like.AnyName = c.Bool("force")
 	feed := ops.Feed{
 		Client: client, Like: like, Whole: c.Bool("jobs"), Force: c.Bool("force"),
 		KeyFrom: func(name string) string { return cfg.Queues[name].KeyFrom },
+		Saw:     kinds(&put),
 		Read:    bar.Add,
 		Refused: func(line int, why error) { screen.Printf(c.App.ErrWriter, "line %d: %v\n", line, why) },
 	}
@@ -261,6 +320,7 @@ func putFile(c *cli.Context, name string, like queue.Put) error {
 	if !feed.Whole {
 		_ = sayUnserved(c, client, like.Queue)
 	}
+	_ = sayUninstalled(c, client, cfg, put)
 	switch {
 	case fed.Refused > 0:
 		return fmt.Errorf("refused: %s", screen.Some(fed.Refused, "job"))

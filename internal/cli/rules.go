@@ -2,6 +2,7 @@ package cli
 
 import (
 	"io"
+	"strings"
 	"time"
 
 	"github.com/urfave/cli/v2"
@@ -128,21 +129,27 @@ func rulesDiff(c *cli.Context, q *queue.Client) error {
 }
 
 func rulesApply(c *cli.Context, q *queue.Client) error {
-	cfg, err := fileWithRules(c)
+	changes, err := installRules(c, q, c.Bool("dry-run"))
 	if err != nil {
 		return err
 	}
-	changes, err := ops.ApplyRules(c.Context, q, cfg.RulesFile(), c.Bool("dry-run"), sure(c), func(long time.Duration) {
+	return changedRules(c, changes)
+}
+
+// installRules makes the rules of the configuration count and returns what has changed; with dry, what would.
+func installRules(c *cli.Context, q *queue.Client, dry bool) ([]rules.Change, error) {
+	cfg, err := fileWithRules(c)
+	if err != nil {
+		return nil, err
+	}
+	changes, err := ops.ApplyRules(c.Context, q, cfg.RulesFile(), dry, sure(c), func(long time.Duration) {
 		screen.Printf(c.App.ErrWriter, "These are the first rules here: all who work this Redis are told, and obey them in %v.\n", long)
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	orders, err := ops.ApplyOrders(c.Context, q, plan.Orders(cfg), c.Bool("dry-run"), sure(c))
-	if err != nil {
-		return err
-	}
-	return changedRules(c, append(changes, orders...))
+	orders, err := ops.ApplyOrders(c.Context, q, plan.Orders(cfg), dry, sure(c))
+	return append(changes, orders...), err
 }
 
 func rulesRemove(c *cli.Context, q *queue.Client) error {
@@ -188,8 +195,12 @@ func rulesExplain(c *cli.Context, q *queue.Client) error {
 	if err != nil {
 		return err
 	}
-	if cfg, err := load(c, config.Options{}); err == nil && !needs.Ruled && cfg.RuleSet().Needs(job).Ruled { // else nothing is known of a file
-		screen.Printf(c.App.ErrWriter, "%s has rules for the queue, which are not in Redis: a supervisor that starts with it installs them, or oarlock rules apply.\n", cfg.Path)
+	if cfg, err := load(c, config.Options{}); err == nil && cfg.Path != "" { // else nothing is known of a file
+		names, err := ops.Uninstalled(c.Context, q, cfg.RulesFile(), plan.Orders(cfg), []rules.Job{job})
+		if err == nil && len(names) > 0 {
+			screen.Printf(c.App.ErrWriter, "Redis does not have these rules of %s: %s.\nA supervisor that starts with the file installs them, or oarlock rules apply.\n",
+				cfg.Path, strings.Join(names, ", "))
+		}
 	}
 	return answer(c, needs, func(w io.Writer) { show.Needs(w, needs) })
 }

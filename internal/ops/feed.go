@@ -23,6 +23,7 @@ type Feed struct {
 	Like    queue.Put                 // what the lines do not say
 	Whole   bool                      // the lines are whole jobs, not only their data
 	KeyFrom func(queue string) string // where the data has the key, for jobs that do not say; see queue.Put
+	Saw     func(job queue.Put)       // hears of each job that is put; nil: nobody does
 	Force   bool                      // do not stop at a job that depends on one that is not there
 	Read    func(bytes int)           // hears how much more was read
 	Refused func(line int, why error) // hears of a job that Redis refused, by its line, counted from 1
@@ -77,6 +78,9 @@ func (f *Feed) From(ctx context.Context, in io.Reader) (Fed, error) {
 			}
 			if job.Key == "" && job.KeyFrom == "" {
 				job.KeyFrom = f.KeyFrom(job.Queue)
+			}
+			if f.Saw != nil {
+				f.Saw(job)
 			}
 			f.batch, f.lines, f.held = append(f.batch, job), append(f.lines, f.line), f.held+len(job.Data)
 			f.fed.Unordered = f.fed.Unordered || job.JID != "" && job.Priority != nil && math.Abs(*job.Priority) > queue.MostOrdered

@@ -184,6 +184,47 @@ func ApplyOrders(ctx context.Context, q *queue.Client, file queue.OrderFile, dry
 	return changes, err
 }
 
+// Uninstalled names the tables of a file's rules that concern jobs and that Redis does not have, or has otherwise: they do not count
+// for these jobs. Redis is not asked where the file says nothing of the jobs.
+func Uninstalled(ctx context.Context, q *queue.Client, file rules.File, orders queue.OrderFile, jobs []rules.Job) ([]string, error) {
+	lacking := map[string]bool{}
+	var parts []rules.Set
+	keyed := queue.OrderFile{Owner: orders.Owner, Revision: orders.Revision}
+	for _, job := range jobs {
+		if part := file.Set.Concerning(job); !part.Empty() {
+			parts = append(parts, part)
+		}
+	}
+	for _, o := range orders.Orders {
+		if slices.ContainsFunc(jobs, func(job rules.Job) bool { return job.Queue == o.Queue }) {
+			keyed.Orders = append(keyed.Orders, o)
+		}
+	}
+	if len(parts) > 0 {
+		_, doc, err := accord.Read(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		for _, part := range parts {
+			for _, name := range doc.Lacks(part) {
+				lacking[name] = true
+			}
+		}
+	}
+	if len(keyed.Orders) > 0 {
+		changes, err := q.SetKeyOrder(ctx, keyed, queue.LookAtOrder)
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range changes {
+			if slices.ContainsFunc(keyed.Orders, func(o queue.KeyOrder) bool { return o.Queue == c.Queue }) {
+				lacking["queues."+c.Queue+".order"] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(lacking)), nil
+}
+
 // orderText is the order of a queue as the JSON of a rule; settings are words as turns=fair.
 func orderText(settings string) json.RawMessage {
 	members := map[string]string{}

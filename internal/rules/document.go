@@ -133,6 +133,17 @@ func (d Document) conflicts(f File, wanted map[string]json.RawMessage) []Conflic
 	return conflicts
 }
 
+// Lacks are the entries of s that the document does not have, or has otherwise, in the order of their names.
+func (d Document) Lacks(s Set) (names []string) {
+	wanted := s.entries()
+	for _, name := range slices.Sorted(maps.Keys(wanted)) {
+		if there, found := d.Entries[name]; !found || !same(there.Rule, wanted[name]) {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 // Without returns the document without the named entries, all if there is no name, as a person took them away; and those of
 // the names that are no entries.
 func (d Document) Without(names ...string) (Document, []string) {

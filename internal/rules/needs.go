@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -79,6 +80,41 @@ func (s Set) Needs(job Job) Needs {
 		}
 	}
 	return n
+}
+
+// Concerning returns the rules that concern a job: those of its queue, of its class, and the throttles and windows that these or the job name.
+func (s Set) Concerning(job Job) Set {
+	out := Set{Throttles: map[string]Throttle{}, Windows: map[string]Window{}, Queues: map[string]Queue{}, Klass: map[string]Klass{}}
+	throttles, windows := slices.Clone(job.Throttles), slices.Clone(job.Windows)
+	if q, ok := s.Queues[job.Queue]; ok {
+		out.Queues[job.Queue] = q
+		throttles, windows = append(throttles, q.Throttles...), append(windows, q.Windows...)
+	}
+	put, gated := false, false // whether the class that counts for puts, and the one that counts in this queue, was found
+	for _, name := range s.Classes() {
+		if name != job.Klass && !(isGlob(name) && glob.Match(name, job.Klass)) {
+			continue
+		}
+		k, here := s.Klass[name], slices.Contains(s.Klass[name].Queues, job.Queue)
+		if here && !gated {
+			throttles, windows = append(throttles, k.Throttles...), append(windows, k.Windows...)
+		}
+		if here && !gated || !put && !reflect.DeepEqual(k.put(), CompiledPut{}) {
+			out.Klass[name] = k
+		}
+		put, gated = true, gated || here
+	}
+	for _, name := range throttles {
+		if t, ok := s.Throttles[name]; ok {
+			out.Throttles[name] = t
+		}
+	}
+	for _, name := range windows {
+		if w, ok := s.Windows[name]; ok {
+			out.Windows[name] = w
+		}
+	}
+	return out
 }
 
 // windowsOf are those that count for a job: its own, if there are any still, or those of its class, or of its queue.
