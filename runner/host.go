@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"oarlock/protocol"
@@ -38,6 +39,7 @@ type Host struct {
 	mu       sync.Mutex
 	closed   bool
 	children map[*Child]struct{}
+	living   atomic.Int64   // how many these are
 	alive    sync.WaitGroup // children, and starts under way
 }
 
@@ -165,6 +167,7 @@ func (h *Host) StartLeased(ctx context.Context, spec *Spec, slot int, first *pro
 	}
 	h.mu.Lock()
 	h.children[c] = struct{}{}
+	h.living.Add(1)
 	late := h.closed
 	h.mu.Unlock()
 	go c.reap() // forget is its last word
@@ -182,10 +185,14 @@ func (h *Host) StartLeased(ctx context.Context, spec *Spec, slot int, first *pro
 	return c, nil
 }
 
+// Living is how many children are not gone. It waits for nothing.
+func (h *Host) Living() int { return int(h.living.Load()) }
+
 // forget is the end of a child.
 func (h *Host) forget(c *Child) {
 	h.mu.Lock()
 	delete(h.children, c)
+	h.living.Add(-1)
 	h.mu.Unlock()
 	h.alive.Done()
 }

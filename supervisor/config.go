@@ -57,6 +57,9 @@ type Pool = pool.Config
 // AutoPrefetch, as the Prefetch of a Pool, stands for as many jobs as its short jobs make worth while.
 const AutoPrefetch = pool.Auto
 
+// EachEnd is by how much a stop lasts longer, at most, for each child and each job that there is, while they still end.
+const EachEnd = pool.EachEnd
+
 // AskTime is how long a retry_command has for its answer.
 const AskTime = pool.AskTime
 

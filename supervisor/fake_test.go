@@ -619,6 +619,8 @@ type fakeHost struct {
 	slow time.Duration
 	// dying is how long a child that has ended is not gone yet.
 	dying time.Duration
+	// killed is waited for between a kill of a child at work and the end of its job; nil: nothing is.
+	killed func()
 	// refuse is why a child is not started for its job; nil if it is.
 	refuse func(first *protocol.Job) error
 	// program is what the command of a child is when it starts; nil is the zero program.
@@ -1043,6 +1045,9 @@ func (c *fakeChild) work(r *fakeRun) bool {
 			over = true
 		case cause := <-c.gone:
 			tell(cause)
+			if h.killed != nil {
+				h.killed()
+			}
 			e = &runner.Ending{Kind: runner.Interrupted, SentByUs: cause, ExitCode: -1}
 			lives, over = false, true
 		}

@@ -93,25 +93,53 @@ func (s *Service) timeToLeave() time.Duration {
 	return limit + grace
 }
 
+// remains is what a stop has to wait for.
+type remains struct {
+	inFlight int // jobs
+	living   int // children
+}
+
+func (r remains) sum() int { return r.inFlight + r.living }
+
 // lastResort returns what comes from ended, for which it does not wait for ever: something
 // that nobody foresaw may stand still, such as the file system of the state directory. It
-// gives up leavePatience after the time to leave is over, which hurry ends at once, or since when nothing is in flight.
-func lastResort(ended <-chan error, hurry <-chan struct{}, inFlight func() int, timeToLeave func() time.Duration) error {
+// gives up leavePatience after the time to leave is over, which hurry ends at once, or since when nothing is in flight. While
+// children and jobs still end, it waits for supervisor.EachEnd longer for each that there was.
+func lastResort(ended <-chan error, hurry <-chan struct{}, look func() remains, timeToLeave func() time.Duration) error {
 	began := time.Now()
-	free, limit := began, timeToLeave()+leavePatience // free: since when nothing is in flight
-	look := time.NewTicker(leaveLook)
-	defer look.Stop()
+	free, limit := began, began.Add(timeToLeave()) // free: since when nothing is in flight
+	least, moved := look().sum(), began            // the fewest that remained, and since when
+	bound := time.Duration(least) * supervisor.EachEnd
+	patient := func(from time.Time) time.Time {
+		last := from.Add(bound)
+		if moved.Before(last) {
+			last = moved
+		}
+		if from.After(last) {
+			last = from
+		}
+		return last.Add(leavePatience)
+	}
+	ticks := time.NewTicker(leaveLook)
+	defer ticks.Stop()
 	for {
 		select {
 		case err := <-ended:
 			return err
 		case <-hurry:
-			limit, hurry = min(limit, time.Since(began)+leavePatience), nil
-		case now := <-look.C:
-			if inFlight() > 0 {
+			if now := time.Now(); now.Before(limit) {
+				limit = now
+			}
+			hurry = nil
+		case now := <-ticks.C:
+			r := look()
+			if r.inFlight > 0 {
 				free = now
 			}
-			if now.Sub(free) >= leavePatience || now.Sub(began) >= limit {
+			if n := r.sum(); n < least {
+				least, moved = n, now
+			}
+			if !now.Before(patient(free)) || !now.Before(patient(limit)) {
 				return errors.New("left without waiting any longer: something stands still, such as a child that SIGKILL does not end, or the file system of the state directory. Jobs of ours are given back by the next supervisor here, or wait for their locks")
 			}
 		}

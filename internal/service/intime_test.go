@@ -86,22 +86,35 @@ func TestQuietOfWhatDrains(t *testing.T) {
 
 // Where something stands still that nobody foresaw, a stop gives up.
 func TestTheLastResort(t *testing.T) {
-	none := func() int { return 0 }
-	one := func() int { return 1 }
+	none := func() remains { return remains{} }
+	one := func() remains { return remains{inFlight: 1, living: 1} }
+	fewer := func(each time.Duration) func() remains { // of 2,000 children and jobs one ends each time, from a minute on
+		began := time.Time{}
+		return func() remains {
+			if began.IsZero() {
+				began = time.Now()
+			}
+			n := 2000 - int(max(time.Since(began)-time.Minute, 0)/each)
+			return remains{inFlight: n / 2, living: n - n/2}
+		}
+	}
 	minute := func() time.Duration { return time.Minute }
 	const never = time.Hour
 	tests := []struct {
-		name     string
-		inFlight func() int
-		ends     bool
-		hurry    time.Duration
-		least    time.Duration
-		most     time.Duration
+		name  string
+		look  func() remains
+		ends  bool
+		hurry time.Duration
+		least time.Duration
+		most  time.Duration
 	}{
 		{"nothing in flight", none, false, never, 9 * time.Second, 10 * time.Second},
 		{"something in flight", one, false, never, time.Minute, time.Minute + 10*time.Second},
 		{"something in flight, and told to hurry", one, false, 5 * time.Second, 14 * time.Second, 15 * time.Second},
 		{"told to hurry when it is late", one, false, time.Minute + 5*time.Second, time.Minute + 9*time.Second, time.Minute + 10*time.Second},
+		{"children that end slowly", fewer(time.Second / 20), false, never, time.Minute + 100*time.Second, time.Minute + 120*time.Second},
+		{"children that end too slowly", fewer(2 * time.Second), false, never, time.Minute + 100*time.Second, time.Minute + 120*time.Second},
+		{"children that end more seldom than is waited for", fewer(20 * time.Second), false, never, time.Minute, time.Minute + 10*time.Second},
 		{"all is well", one, true, never, 0, time.Second},
 	}
 	for _, tt := range tests {
@@ -114,7 +127,7 @@ func TestTheLastResort(t *testing.T) {
 				hurry := make(chan struct{})
 				defer time.AfterFunc(tt.hurry, func() { close(hurry) }).Stop()
 				began := time.Now()
-				err := lastResort(ended, hurry, tt.inFlight, minute)
+				err := lastResort(ended, hurry, tt.look, minute)
 				if took := time.Since(began); took < tt.least || took > tt.most || (err == nil) != tt.ends {
 					t.Errorf("after %v: %v; want between %v and %v", took, err, tt.least, tt.most)
 				}

@@ -165,7 +165,7 @@ func (s *Service) Run(ctx context.Context) error {
 	case <-s.stopping:
 	case <-signals.stops:
 	}
-	return lastResort(ended, s.hurry, s.atWork, s.timeToLeave)
+	return lastResort(ended, s.hurry, s.remains, s.timeToLeave)
 }
 
 // Emptied is what a service with UntilEmpty has done; it is asked when Run has returned.
@@ -470,13 +470,13 @@ func (s *Service) standing() []any {
 	return attrs
 }
 
-// atWork is how many jobs are in flight; none before there is a supervisor.
-func (s *Service) atWork() int {
+// remains is how many jobs are in flight and children live; none before there is a supervisor.
+func (s *Service) remains() remains {
 	select {
 	case <-s.begun:
-		return s.sup.InFlight()
+		return remains{inFlight: s.sup.InFlight(), living: s.host.Living()}
 	default:
-		return 0
+		return remains{}
 	}
 }
 

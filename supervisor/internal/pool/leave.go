@@ -16,6 +16,8 @@ const (
 	// idleLeaves is how long children have to go when nothing is in flight, however long
 	// kill_grace may be.
 	idleLeaves = 6 * time.Second
+	// EachEnd is by how much a pool that leaves waits longer, at most, for each of its children and jobs, while they still end.
+	EachEnd = 50 * time.Millisecond
 	// lastGasp is the same for a pool that was told to end at once.
 	lastGasp = 500 * time.Millisecond
 	// goodbye is how long a pool that was not tries to take its worker off the list.
@@ -26,7 +28,10 @@ const (
 // still at work after timeout are interrupted; 0 means no limit. Called again it can
 // only shorten the time.
 func (p *Pool) drain(timeout time.Duration) {
-	p.life.draining = true
+	if !p.life.draining {
+		p.life.draining, p.life.toEnd = true, p.remains()
+		p.life.least = p.life.toEnd
+	}
 	p.cease()
 	if timeout > 0 {
 		p.life.drainBy = min(p.life.drainBy, p.now+timeout)
@@ -72,6 +77,9 @@ func (p *Pool) leave() {
 		p.interrupt()
 	}
 	p.dismiss()
+	if n := p.remains(); n < l.least {
+		l.least, l.endedAt = n, p.now
+	}
 	atWork := len(p.leavers) + len(p.asking.of)
 	for _, s := range p.slots {
 		if s.member != nil {
@@ -99,7 +107,7 @@ func (p *Pool) lastMoment(atWork int) time.Duration {
 	l := &p.life
 	end := l.endBy
 	if l.drainBy != never {
-		end = min(end, l.drainBy+p.cfg.Child.KillGrace+lastWord)
+		end = min(end, l.patient(l.drainBy+p.cfg.Child.KillGrace))
 	}
 	if atWork > 0 && len(p.flight) > 0 {
 		l.freeAt = never
@@ -116,7 +124,20 @@ func (p *Pool) lastMoment(atWork int) time.Duration {
 			}
 		})
 	}
-	return min(end, l.freeAt+lastWord)
+	return min(end, l.patient(l.freeAt))
+}
+
+// patient is when a pool leaves that had time until a moment: lastWord after it, or after something last ended, within a bound that
+// grows with what there was to end.
+func (l *lifetime) patient(from time.Duration) time.Duration {
+	return min(max(from, l.endedAt), from+time.Duration(l.toEnd)*EachEnd) + lastWord
+}
+
+// remains is how many children and jobs are to end before a draining pool can leave.
+func (p *Pool) remains() int {
+	n := len(p.flight)
+	p.eachMember(func(*member) { n++ })
+	return n
 }
 
 // interrupt stops all that is at work: its jobs are released to the front of their

@@ -156,6 +156,9 @@ type lifetime struct {
 	killed   bool          // everything was killed
 	together time.Duration // children that end by themselves before were sent the signal that ends us
 	endBy    time.Duration // when to leave whatever Redis has not been told
+	toEnd    int           // children and jobs that there were when it began to drain,
+	least    int           // the fewest since,
+	endedAt  time.Duration // and when there came to be so few
 	freeAt   time.Duration // since when nothing is at work; never if something is
 	over     bool
 	owing    bool // it left jobs about which Redis was told nothing
