@@ -16,7 +16,7 @@ import (
 // the gate, long ones in `make test-long`.
 var promises = []struct{ words, short, long string }{
 	{"A job that was put is run at least once",
-		"TestRows/D1 TestRows/E1 TestListThroughLostReplies",
+		"TestRows/D1 TestRows/E1 TestListThroughLostReplies TestDoubtfulCallsThatDidNotRunAreSentAgain",
 		"TestKillsDuring2000Jobs TestSoak"},
 	{"Redis copies to its replicas afterwards",
 		"TestPutTellsOfMissingReplicas TestPutWaitsForReplicas",

@@ -51,6 +51,9 @@ func TestDoubtfulCallsThatDidNotRunAreSentAgain(t *testing.T) {
 		})
 		w.runFor(time.Minute, 0)
 		w.want("complete", 20)
+		for i := range 20 {
+			same(t, w.host.begun(fmt.Sprintf("j%d", i)), 1, "j%d was begun %d times", i)
+		}
 	})
 }
 
