@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
+
 	"oarlock/internal/explain"
 	"oarlock/internal/must"
 	"oarlock/queue"
@@ -43,6 +45,47 @@ func TestPlacesOfRuledQueues(t *testing.T) {
 	want := "Throttle erp is full: 4 of 4 places, held by heavy (3) light; it needs 3; 1 job of its waitlist is before it."
 	if all := strings.Join(hold.Reasons, "\n"); !strings.Contains(all, want) {
 		t.Errorf("why says\n%s\nwant %s", all, want)
+	}
+}
+
+// TestAStalledJobKeepsItsPlaces: a take that was cut off before it judged a job that lost its lock leaves the job its places, which is no damage.
+func TestAStalledJobKeepsItsPlaces(t *testing.T) {
+	p := newPatient(t)
+	ctx, raw := t.Context(), p.client.Redis()
+	install := func(before, shape string) (version string) {
+		return must.Get(p.client.InstallRules(ctx, before, queue.NewRules{
+			Doc: "{}", Queues: []queue.RuledQueue{{Queue: "places", Rules: `{"shape":"` + shape + `","throttles":["erp"]}`}},
+			Throttles: []queue.RuledThrottle{{Name: "erp", Rules: `{"limit":1,"patience":60}`, Limit: 1}},
+		}))(t)
+	}
+	version := install("", "a")
+	for i := range 100 {
+		must.Get(p.client.Put(ctx, queue.Put{Queue: "places", JID: fmt.Sprint("j", i), Klass: "K"}))(t)
+	}
+	s := p.client.Session("w")
+	defer s.Close()
+	take := func() queue.Reply {
+		return must.Get(s.Exchange(ctx, nil, queue.Take{Queues: []string{"places"}, Count: 10}))(t)
+	}
+	for take().More {
+	}
+	raw.ZAdd(ctx, "ql:q:places-locks", redis.Z{Score: p.client.Now() - 1, Member: "j0"})
+	raw.HSet(ctx, "ql:j:j0", "grace", "1")
+	install(version, "b") // all that wait are sorted anew first
+	take()
+	if state := raw.HGet(ctx, "ql:j:j0", "state").Val(); state != "stalled" {
+		t.Fatalf("the job that lost its lock is %s", state)
+	}
+	if found := p.examine(t, true, func(d *Doctor) error { return d.Keys(ctx) }); len(found) > 0 {
+		t.Errorf("found %v", found)
+	}
+	var began []queue.Taken
+	for more := true; more; {
+		reply := take()
+		began, more = append(began, reply.Jobs...), reply.More
+	}
+	if len(began) != 1 || began[0].JID != "j0" {
+		t.Errorf("then %v begin", began)
 	}
 }
 
