@@ -382,6 +382,26 @@ func TestACompleteJobRunsAgainWithAllItsPayloads(t *testing.T) {
 			settle(t, s, reply.Jobs[0], queue.Settlement{Action: queue.Complete})
 		}
 
+		// A client that sees the first payload only moves it by a put of what it sees.
+		for _, command := range []string{"put", "requeue"} {
+			for _, of := range []string{"complete", "waiting", "failed"} {
+				for _, to := range []string{"q", "other"} {
+					merging(t, c, queue.KeyOrder{Merge: queue.MergeAll})
+					jids, _ := merged(t, c, "k", `{"n": 1}`, 3, `{"n": 2}`, 1)
+					if of != "waiting" {
+						jobs, _ := runs(t, s)
+						settle(t, s, jobs[0], queue.Settlement{Action: map[string]queue.Action{"complete": queue.Complete, "failed": queue.Fail}[of], Group: "g"})
+					}
+					must(queue.Protocol(queue.Qless).Run(t.Context(), c.Redis(), nil, command, c.Now(), "w", to, jids[0], "K", `[{"n":1}]`, 0).Result())(t)
+					reply, _ := take(t, s, queue.Take{Queues: []string{to}, Count: 1})
+					if job := reply.Jobs[0]; string(job.Data) != `[{"n": 2},{"n": 1}]` {
+						t.Errorf("%s, and moved into %s by a %s of another client it has %s of %+v", of, to, command, job.Data, job)
+					}
+					settle(t, s, reply.Jobs[0], queue.Settlement{Action: queue.Complete})
+				}
+			}
+		}
+
 		merging(t, c, queue.KeyOrder{Merge: queue.MergeAll})
 		jids, _ := merged(t, c, "k", `1`, 3, `2`, 1)
 		_ = must(c.Pop(t.Context(), "q", "foreign", 1))(t)

@@ -498,3 +498,23 @@ function count_again(jid)
   local f = redis.call('HMGET', key, 'oarlock-merge', 'oarlock-first', 'oarlock-load')
   if f[1] and f[2] and not f[3] then redis.call('HSET', key, 'oarlock-load', text17(run_load(f[1], read_run(jid)))) end
 end
+
+-- same_run(key, data) -> the data of a job that has merged payloads, as it is there, if that is the same JSON; else nil
+-- Rare.
+function same_run(key, data)
+  if redis.call('HEXISTS', key, 'oarlock-first') == 0 then return nil end
+  local had = redis.call('HGET', key, 'data')
+  if not had or had == data then return had or nil end
+  if #had + #data > 65536 then return nil end
+  local ok, same = pcall(function() return cjson.encode(cjson.decode(had)) == cjson.encode(cjson.decode(data)) end)
+  return ok and same and had or nil
+end
+
+-- move_run(jid, old, queue): a client that sees the first payload only has put a job again as it was: all its payloads move with it
+--   old   the job before, as put_job returned it
+-- Rare.
+function move_run(jid, old, queue)
+  if old.state ~= 'complete' and old.queue == queue then return end -- they count as before
+  if old.state == 'complete' then count_again(jid) end
+  carry_over(jid, 'moved', queue)
+end

@@ -6,7 +6,8 @@ function check_put(jid, klass, data, delay)
   return tonumber(delay) or refuse('Put', 'Arg "delay" missing or not a number: ' .. tostring(delay))
 end
 
--- put_job(now, worker, queue, jid, klass, data, delay, named, limit, due, merges, came)
+-- put_job(now, worker, queue, jid, klass, data, delay, named, limit, due, merges, came) -> nil, or the job that was there, where
+-- it has merged payloads and the same data as before
 -- Creates a job or moves an existing one, whatever its state. The arguments were
 -- seen by check_put; the options are checked before anything is written. The
 -- queue is not registered here.
@@ -31,6 +32,8 @@ function put_job(now, worker, queue, jid, klass, data, delay, named, limit, due,
     old = load_old(key)
     tags, priority, retries = tags or old.tags, priority or old.priority, retries or old.retries
   end
+  local same = old and old.lane and same_run(key, data)
+  data = same or data
   tags, priority, retries = tags or {}, priority or '0', retries or '5'
   if reqless or old and old.throttles then throttles = put_throttles(jid, throttles, old, queue) end
 
@@ -62,6 +65,7 @@ function put_job(now, worker, queue, jid, klass, data, delay, named, limit, due,
   end
   if special then tell_trackers('ql:put', jid) end
   if old and state ~= 'depends' and state ~= 'behind' then wake(queue) end
+  return same and old or nil
 end
 
 -- check_options(named) -> tags, priority, retries, depends, throttles

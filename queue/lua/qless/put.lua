@@ -32,7 +32,8 @@ local wants = next(named) and says_wants(named) and given_wants(queue, named)
 if named.merge then
   jid = put_or_merge(now, worker, queue, jid, ARGV[5], ARGV[6], delay, named)
 else
-  put_job(now, worker, queue, jid, ARGV[5], ARGV[6], delay, named)
+  local moved = put_job(now, worker, queue, jid, ARGV[5], ARGV[6], delay, named)
+  if moved then move_run(jid, moved, queue) end
 end
 if wants then write_wants(jid, wants) end
 register(queue)

@@ -6,6 +6,7 @@
 local now, worker, queue, jid = tonumber(ARGV[1]), ARGV[2], ARGV[3], given_jid(ARGV[4])
 if redis.call('EXISTS', 'ql:j:' .. jid) == 0 then refuse('Requeue', 'Job ' .. jid .. ' does not exist') end
 local delay = check_put(jid, ARGV[5], ARGV[6], ARGV[7])
-put_job(now, worker, queue, jid, ARGV[5], ARGV[6], delay, options(8))
+local moved = put_job(now, worker, queue, jid, ARGV[5], ARGV[6], delay, options(8))
+if moved then move_run(jid, moved, queue) end
 register(queue)
 return jid
