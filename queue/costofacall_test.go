@@ -3,9 +3,12 @@ package queue
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // listOf is a JSON list of n names.
@@ -112,6 +115,47 @@ func TestNoJobMakesACallLong(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestManyThatComeFirstMakeNoCallLong: however many have waited for longer than a throttle's patience and may not come first, a call looks at some of them
+// only. Behind them, who may come first is found in the end.
+func TestManyThatComeFirstMakeNoCallLong(t *testing.T) {
+	w := gateWorldOn(t, "redis") // its statistics are read
+	w.rule(map[string]string{"q": `{"shape":"a","throttles":["t"],"klass":{"Heavy":{"weight":2}}}`},
+		map[string]string{"t": `{"limit":2,"patience":5}`, "lent": `{"limit":2,"patience":5,"by":["path","r"],"each":1,"borrow":true}`})
+	ctx := t.Context()
+	pipe := w.redis.Pipeline()
+	for i := range 1000 { // each in a queue of its own, which somebody works; and each waits for what would be lent to it
+		queue := fmt.Sprint("tenant", i)
+		pipe.HSet(ctx, "ql:oarlock:seen", queue, w.now+1000)
+		pipe.HSet(ctx, "ql:oarlock:waitlists:"+queue, "line", fmt.Sprintf("%.0f 1 4:lentparty", w.now-100))
+		pipe.ZAdd(ctx, "ql:oarlock:eldest:t", redis.Z{Score: w.now - 100, Member: fmt.Sprintf("1:%d:%sline", len(queue), queue)})
+	}
+	pipe.ZAdd(ctx, "ql:oarlock:over:lent", redis.Z{Score: 1, Member: "party"})
+	must(pipe.Exec(ctx))(t)
+	put := func(jid, class string) { w.put(Put{Queue: "q", JID: jid, Klass: class}) }
+	put("light 0", "K")
+	put("light 1", "K")
+	running := w.take("w", 9, "q")
+	put("heavy", "Heavy")
+	for i := range 1000 {
+		w.now += 0.1
+		put(fmt.Sprint("light ", 2+i), "K")
+		var ended []Settlement
+		if len(running) > 0 {
+			ended, running = done(running[0]), running[1:]
+		}
+		w.redis.ConfigResetStat(ctx)
+		began := w.exchange("w", ended, Take{Queues: []string{"q"}, Count: 9}).Jobs
+		if n := commandsRun(t, w.lab); n > 500 {
+			t.Fatalf("a call runs %d commands", n)
+		}
+		if slices.Contains(jidsOf(began), "heavy") {
+			return
+		}
+		running = append(running, began...)
+	}
+	t.Error("the heavy one waits")
 }
 
 // TestGlobsOfLongNames: a class, or the name of a queue, on which a pattern of Lua works for minutes is looked at once.

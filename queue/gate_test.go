@@ -508,6 +508,60 @@ func TestWhoStandsBehindManyThatSleepBegins(t *testing.T) {
 	}
 }
 
+// TestALostJobCountsUntilItIsTakenBack: while a job that lost its lock has its time of grace, a limit lets no other begin. The setting max-concurrency, as
+// in the original, does not count it until it is noticed.
+func TestALostJobCountsUntilItIsTakenBack(t *testing.T) {
+	w := newGateWorld(t)
+	w.rule(map[string]string{"limited": `{"shape":"a","limited":true,"limit_of_queue":1}`}, nil)
+	ok(t, w.client.Set(t.Context(), "setting-max-concurrency", "1"))
+	for queue, begins := range map[string]int{"limited": 0, "setting": 1} {
+		w.put(putsOf(3, func(i int) Put { return Put{Queue: queue, JID: fmt.Sprint(queue, i), Klass: "K"} })...)
+		if jobs := w.take("w", 3, queue); len(jobs) != 1 {
+			t.Fatalf("%d of %s run", len(jobs), queue)
+		}
+		w.now += 61
+		if jobs := w.take("v", 3, queue); len(jobs) != begins {
+			t.Errorf("as the lock of one of %s runs out, %v begin", queue, jidsOf(jobs))
+		}
+		if jobs := w.take("v", 3, queue); len(jobs) != 0 {
+			t.Errorf("in the time of grace of one of %s, %v begin", queue, jidsOf(jobs))
+		}
+		w.now += 11
+		if jobs := w.take("v", 3, queue); len(jobs) != 1-begins || begins == 0 && jobs[0].JID != queue+"0" {
+			t.Errorf("after the grace of one of %s, %v begin", queue, jidsOf(jobs))
+		}
+	}
+}
+
+// TestAValueHasThePatienceOfItsThrottle: a heavy job of a value comes first as soon as it has waited for longer than the throttle's patience.
+func TestAValueHasThePatienceOfItsThrottle(t *testing.T) {
+	w := newGateWorld(t)
+	w.rule(map[string]string{"q": `{"shape":"a","throttles":["r"],"by":{"r":["path","r"]},"klass":{"Heavy":{"weight":2}}}`},
+		map[string]string{"r": `{"limit":10,"patience":5,"by":["path","r"],"each":2}`})
+	put := func(jid, class string) { w.put(Put{Queue: "q", JID: jid, Klass: class, Data: []byte(`{"r":"a"}`)}) }
+	put("light 0", "K")
+	put("light 1", "K")
+	running := w.take("w", 9, "q")
+	put("heavy", "Heavy")
+	for i := range 12 {
+		w.now++
+		put(fmt.Sprint("light ", 2+i), "K")
+		var ended []Settlement
+		if len(running) > 0 {
+			ended, running = done(running[0]), running[1:]
+		}
+		began := w.exchange("w", ended, Take{Queues: []string{"q"}, Count: 9}).Jobs
+		if slices.Contains(jidsOf(began), "heavy") {
+			return
+		}
+		if len(began) == 0 && i < 4 {
+			t.Fatalf("after %d s a place is kept", i+1)
+		}
+		running = append(running, began...)
+	}
+	t.Errorf("the heavy one waits, with %v", w.ownKeys())
+}
+
 // TestPatienceBehindManyThatSleep: a heavy one whose patience is over gets its places, though many that sleep have waited for longer.
 func TestPatienceBehindManyThatSleep(t *testing.T) {
 	w := newGateWorld(t)

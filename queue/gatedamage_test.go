@@ -323,3 +323,40 @@ func TestNoWaitlistButItsShape(t *testing.T) {
 		t.Errorf("%v run", jidsOf(jobs))
 	}
 }
+
+// TestALimitThatSomebodyDeletedHolds: where the key is deleted that has the limit of a throttle or a queue, that of the rules holds, and the next look
+// writes it again.
+func TestALimitThatSomebodyDeletedHolds(t *testing.T) {
+	for _, tid := range []string{"t", "t=a", "ql:q:q"} {
+		t.Run(tid, func(t *testing.T) {
+			w := newGateWorld(t)
+			w.rule(map[string]string{"q": map[string]string{
+				"t": `{"shape":"a","throttles":["t"]}`, "t=a": `{"shape":"a","throttles":["t"],"by":{"t":["klass"]}}`, "ql:q:q": `{"shape":"a","limited":true,"limit_of_queue":2}`,
+			}[tid]}, map[string]string{"t": map[bool]string{true: `{"limit":9,"by":["klass"],"each":2}`, false: `{"limit":2}`}[tid == "t=a"]})
+			ctx := t.Context()
+			w.redis.Del(ctx, "ql:th:"+tid)
+			w.put(putsOf(6, func(int) Put { return Put{Queue: "q", Klass: "a"} })...)
+			running := w.take("w", 6, "q")
+			w.now += 6
+			w.tend("q")
+			if limit := w.redis.HGet(ctx, "ql:th:"+tid, "maximum").Val(); limit != "2" && tid != "t=a" {
+				t.Errorf("after a look the limit is %q", limit)
+			}
+			for all := len(running); all < 6; all += len(running) {
+				if len(running) != 2 {
+					t.Fatalf("%d run, of 2 places", len(running))
+				}
+				w.redis.Del(ctx, "ql:th:"+tid) // while they run
+				w.now += 6
+				w.tend("q")
+				running = w.exchange("w", done(running...), Take{Queues: []string{"q"}, Count: 6}).Jobs
+			}
+			w.exchange("w", done(running...), Take{})
+			w.now += 6
+			w.tend("q")
+			if left := w.ownKeys(); len(left) > 0 {
+				t.Errorf("left: %v", left)
+			}
+		})
+	}
+}

@@ -56,7 +56,7 @@ for _, other in ipairs(redis.call('ZRANGE', 'ql:oarlock:rota:' .. tid, '0', '9')
   end
 end
 local g = { now = tonumber(ARGV[1]), awake = {}, rules = {}, defined = {}, batch = { lock = {}, most = {}, set = {}, ordered = {}, stored_now = ARGV[1] } }
-local before = defined.asks and '-inf' or text17(g.now - (defined.patience or 60))
+local before = defined.asks and '-inf' or text17(g.now - patience_of(g, tid))
 for _, mark in ipairs(redis.call('ZRANGEBYSCORE', 'ql:oarlock:eldest:' .. tid, '-inf', before, 'LIMIT', '0', '100')) do
   local places, of, its = read_mark_of_list(mark)
   if mark == list.mark then break end

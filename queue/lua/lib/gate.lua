@@ -275,7 +275,7 @@ function places_of(g, item)
   local defined = defined_as(g, tid)
   local f = redis.pcall('HMGET', 'ql:th:' .. tid, 'maximum', 'oarlock-tat', 'oarlock-limit', 'oarlock-at')
   if f.err then f = throttle_fields(tid, 'maximum', 'oarlock-tat', 'oarlock-limit', 'oarlock-at') end
-  local most = numeric(f[1], 0)
+  local most = numeric(f[1] or f[3] or ruled_limit(g, tid, defined), 0)
   known = { tid = tid, defined = defined, used = redis.call('ZCARD', 'ql:th:' .. tid .. '-locks'), members = {} }
   if item.base and (not f[1] or f[1] == f[3]) then most = cap_of(g, item.base, item.value) end
   known.max = most >= 1 and most or math.huge
@@ -284,6 +284,13 @@ function places_of(g, item)
   known.waits = redis.call('EXISTS', 'ql:oarlock:rota:' .. tid, 'ql:oarlock:over:' .. tid, 'ql:oarlock:eldest:' .. tid) > 0
   g.places[tid] = known
   return known
+end
+
+-- ruled_limit(g, tid, defined) -> how many places a throttle has by the rules, of which somebody deleted the key that says so; 0 if it has no limit
+function ruled_limit(g, tid, defined)
+  local queue = string.match(tid, '^ql:q:(.*)$')
+  local rules = queue and rules_of(g, queue)
+  return rules and rules.limited and rules.limit_of_queue or defined.limit or 0
 end
 
 -- cap_of(g, base, value) -> how many places a value may have, 0 if there is no such limit

@@ -40,6 +40,7 @@ function mend_places(g)
   local left, mended = 500, {}
   for _, tid in ipairs(suspects()) do
     local key = 'ql:th:' .. tid .. '-locks'
+    pcall(restore_limit, g, tid)
     local all = redis.call('ZCARD', key)
     if all == 0 then redis.call('SREM', 'ql:oarlock:held', tid) end
     if left > 0 and all > 0 then
@@ -60,6 +61,15 @@ function mend_places(g)
     end
   end
   return mended
+end
+
+-- restore_limit(g, tid): a throttle of which somebody deleted the key that has its limit has again what the rules say
+-- Rare.
+function restore_limit(g, tid)
+  local key = 'ql:th:' .. tid
+  if redis.call('EXISTS', key) == 1 then return end
+  local limit = ruled_limit(g, tid, defined_as(g, tid))
+  if limit > 0 then redis.call('HSET', key, 'id', tid, 'maximum', text14(limit), 'oarlock-limit', text14(limit)) end
 end
 
 -- keeps_place(holder, tid, until_when, now) -> whether the job runs, or waits for an answer or has one, and needs the place

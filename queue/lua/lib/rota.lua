@@ -100,27 +100,54 @@ end
 -- patience: places, mark, and whether it is to be tried from here; or nil
 function eldest_of(g, t)
   if t.eldest == nil then
-    t.eldest = false
-    local before = text17(g.now - (t.defined.patience or 60))
-    local first, many = 0, 10
-    while many > 0 do
-      local some = redis.call('ZRANGEBYSCORE', 'ql:oarlock:eldest:' .. t.tid, '-inf', before, 'LIMIT', text14(first), text14(many))
-      for _, mark in ipairs(some) do
-        local places, queue, line = read_mark_of_list(mark)
-        local claims, waits_for, gone
-        if is_awake(g, queue) then claims, waits_for, gone = has_claim(g, queue, line) end
-        if claims then
-          local here = not waits_for or waits_for == t.tid or defined_as(g, waits_for).borrow
-          t.eldest = { places = math.min(places, t.max), queue = queue, line = line, mark = mark, here = here }
-          return t.eldest
-        end
-        if gone then redis.call('ZREM', 'ql:oarlock:eldest:' .. t.tid, mark) end -- whoever ended it did not know where it had passed
-      end
-      first, many = first + many, #some == many and first < 1000 and 100 or 0 -- there may be many that sleep
+    local before, behind = text17(g.now - patience_of(g, t.tid)), nil
+    t.eldest, behind = seek_eldest(g, t, before, 0, 1000)
+    if behind then
+      local others = redis.call('ZCOUNT', 'ql:oarlock:eldest:' .. t.tid, '-inf', before) - behind
+      local first = behind + math.floor(g.now * 1000) % math.max(1, others) -- a different one each time
+      t.eldest = seek_eldest(g, t, before, first, first + 100)
     end
   end
   return t.eldest or nil
 end
+
+-- patience_of(g, tid) -> seconds after which a waitlist comes first; a value has the patience of its throttle
+function patience_of(g, tid)
+  return defined_as(g, tid).patience or defined_as(g, split_value(tid) or '').patience or 60
+end
+
+-- seek_eldest(g, t, before, first, last) -> as eldest_of, false if there is none; then, if more could be looked at, from which rank on
+--   before        score (text) of marks that have waited long enough
+--   first, last   ranks of those that are looked at
+-- Most marks that are passed over cost nothing: their queue is known to sleep. Each other one is a look of some commands, of which a call may do
+-- eldest_looks, and at least four per throttle.
+function seek_eldest(g, t, before, first, last)
+  g.looks = g.looks or eldest_looks
+  local key, many, left = 'ql:oarlock:eldest:' .. t.tid, 10, math.max(4, math.min(g.looks, eldest_looks / 2))
+  while first < last do
+    local some = redis.call('ZRANGEBYSCORE', key, '-inf', before, 'LIMIT', text14(first), text14(many))
+    for i, mark in ipairs(some) do
+      if left <= 0 then return false, first + i - 1 end
+      local places, queue, line = read_mark_of_list(mark)
+      local known, claims, waits_for, gone = g.awake[queue], nil, nil, nil
+      if is_awake(g, queue) then claims, waits_for, gone = has_claim(g, queue, line) end
+      if claims then
+        local here = not waits_for or waits_for == t.tid or defined_as(g, waits_for).borrow
+        return { places = math.min(places, t.max), queue = queue, line = line, mark = mark, here = here }
+      end
+      if gone then redis.call('ZREM', key, mark) end -- whoever ended it did not know where it had passed
+      if known ~= false then
+        g.looks, left = g.looks - 1, left - 1
+        spend(g.batch, 3)
+      end
+    end
+    if #some < many then return false end
+    first, many = first + many, 100
+  end
+  return false, first
+end
+
+eldest_looks = 50
 
 -- has_claim(g, queue, line) -> whether a waitlist that has waited for longer than patience comes before all, so that places are kept for it;
 -- for which throttle it waits, if its record says so; and whether it is no more

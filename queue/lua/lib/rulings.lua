@@ -78,11 +78,12 @@ end
 
 -- leave_waitlist(jid, queue, text): one that waited for a place of a throttle is no more, or is elsewhere
 --   text   its field throttles
--- A waitlist of which nobody is left is ended by the next take.
+-- A waitlist of which nobody is left is ended by the next take, which may not know where it had passed: that its line may not tell.
 -- Rare.
 function leave_waitlist(jid, queue, text)
   local key, line = waitlist_of(queue, text)
   if redis.pcall('ZREM', key, jid) ~= 1 or redis.pcall('EXISTS', key) ~= 0 then return end
+  for tid, at in pairs(marks_of({ id = #queue .. ':' .. queue .. line, queue = queue }, text)) do redis.pcall('ZREM', 'ql:oarlock:eldest:' .. tid, at.mark) end
   redis.pcall('ZADD', 'ql:oarlock:open:' .. queue, '0', line)
   wake(queue)
 end

@@ -343,6 +343,10 @@ end
 --   line_of   of it, that of a job that stood in it
 function text_of(list)
   local text = list.line_of or list.need and list.need.text
+  if not text and #list.line == 40 then
+    local head = redis.call('ZREVRANGE', list.key, '0', '0')[1]
+    text = head and redis.call('HGET', 'ql:j:' .. head, 'throttles')
+  end
   return text and #text > 256 and redis.sha1hex(text) == list.line and text or list.line
 end
 
