@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -124,6 +125,34 @@ func (c *Client) EachKey(ctx context.Context, queue string, each func(keys []str
 			return nil
 		}
 	}
+}
+
+// QueuesWithKey are the queues in which a job of a key waits or runs, in their order, among the first 10,000 that have keys. It
+// changes nothing.
+func (c *Client) QueuesWithKey(ctx context.Context, key string) ([]string, error) {
+	const most = 10_000
+	names, err := c.QueuesWithKeys(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var found []string
+	for some := range slices.Chunk(names[:min(len(names), most)], 500) {
+		pipe := c.redis.Pipeline()
+		for _, name := range some {
+			pipe.HExists(ctx, c.ns+"oarlock:turns:"+name, key)
+		}
+		asked, _ := pipe.Exec(ctx) // each has its own error
+		for i, of := range asked {
+			if err := harmless(classify(of.Name(), of.Err())); err != nil && Class(err) != Refused { // a key of another type has none
+				c.noteReach(err)
+				return nil, err
+			}
+			if of.(*redis.BoolCmd).Val() {
+				found = append(found, some[i])
+			}
+		}
+	}
+	return found, nil
 }
 
 // KeyLines tells how keys of a queue stand, in their order. It changes nothing.

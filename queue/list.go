@@ -55,6 +55,7 @@ type ListedJob struct {
 type Words struct {
 	Data    string // is in the data, which is searched as far as Detail.Most lets it be read
 	Message string // is in the message of the failure
+	Key     string // is the key of the job in its queue
 }
 
 // From is the cursor of the window that leaves out so many first.
@@ -92,7 +93,7 @@ var ErrCursor = errors.New("that is no place in the list; begin with its first p
 // A jid without a job has RowGone. The error is ErrCursor where the cursor is none.
 func (c *Client) List(ctx context.Context, s Shelf, cursor string, limit int, d Detail, w Words) (Listed, error) {
 	limit = min(max(limit, 1), MaxListed)
-	raw, now, err := c.readAt(ctx, "list", string(s.Kind), s.Name, cursor, limit, d.Cut, d.Most, w.Data, w.Message)
+	raw, now, err := c.readAt(ctx, "list", string(s.Kind), s.Name, cursor, limit, d.Cut, d.Most, w.Data, w.Message, w.Key)
 	if err != nil {
 		return Listed{}, cursorError(err)
 	}

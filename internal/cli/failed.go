@@ -18,6 +18,7 @@ func chosenFlags(more ...cli.Flag) []cli.Flag {
 	return append([]cli.Flag{
 		&cli.StringFlag{Name: "queue", Usage: "only those of `QUEUE`, a name or a glob (*, ?)"},
 		&cli.StringFlag{Name: "klass", Usage: "only those of `KIND`, a name or a glob"},
+		&cli.StringFlag{Name: "key", Usage: "only those of `KEY`; without a GROUP, those of all groups"},
 		&cli.StringFlag{Name: "message", Usage: "only those whose message contains `TEXT`"},
 		&cli.DurationFlag{Name: "since", Usage: "only those that failed so long ago at most"},
 		&cli.DurationFlag{Name: "before", Usage: "only those that failed so long ago at least"},
@@ -30,7 +31,7 @@ func failedCommand() *cli.Command {
 	dry := &cli.BoolFlag{Name: "dry-run", Usage: "only show which jobs those are"}
 	all := &cli.BoolFlag{Name: "all", Usage: "of all groups"}
 	return group("failed", "jobs that failed for good",
-		verb{name: "ls", usage: "list the groups of failed jobs, or the jobs of one", words: "[GROUP]", most: 1, flags: chosenFlags(), do: failedList},
+		verb{name: "ls", usage: "list the groups of failed jobs, or the jobs of one; with --key and the like and no GROUP, jobs of all groups", words: "[GROUP]", most: 1, flags: chosenFlags(), do: failedList},
 		verb{name: "retry", usage: "put failed jobs into their queues again, with all their retries: those of a group, by their jids, or all", words: "[GROUP|JID…]", most: -1, flags: chosenFlags(all, dry),
 			do: func(c *cli.Context, q *queue.Client) error {
 				return failedChange(c, q, "retried", ops.FailedJobs.Retry)
@@ -41,14 +42,17 @@ func failedCommand() *cli.Command {
 }
 
 func failedList(c *cli.Context, q *queue.Client) error {
-	if c.NArg() == 0 {
+	which := chosen(c)
+	named := which
+	named.Limit = 0
+	if which.All = c.NArg() == 0; which.All && !named.Chooses() {
 		groups, err := q.FailedGroups(c.Context)
 		if err != nil {
 			return err
 		}
 		return answer(c, groups, func(w io.Writer) { show.FailedGroups(w, groups, q.FailedGroupDamage) })
 	}
-	found, err := chosen(c).Find(c.Context, q)
+	found, err := which.Find(c.Context, q)
 	if err != nil {
 		return err
 	}
@@ -58,7 +62,7 @@ func failedList(c *cli.Context, q *queue.Client) error {
 // chosen are the failed jobs that the words and options of c mean.
 func chosen(c *cli.Context) ops.FailedJobs {
 	return ops.FailedJobs{
-		Group: c.Args().First(), All: c.Bool("all"), Queue: c.String("queue"), Klass: c.String("klass"), Message: c.String("message"),
+		Group: c.Args().First(), All: c.Bool("all"), Queue: c.String("queue"), Klass: c.String("klass"), Key: c.String("key"), Message: c.String("message"),
 		Since: given(c, "since", c.Duration), Before: given(c, "before", c.Duration), Limit: c.Int("limit"),
 	}
 }
@@ -70,15 +74,16 @@ func failedChange(c *cli.Context, q *queue.Client, done string, change func(ops.
 	switch {
 	case c.NArg() > 0 && which.All:
 		return misused("name a GROUP or jobs, or say --all, not both")
-	case c.NArg() == 0 && !which.All:
-		return misused("name a GROUP of `oarlock failed ls`, or jobs, or say --all")
+	case c.NArg() == 0 && !which.All && which.Key == "":
+		return misused("name a GROUP of `oarlock failed ls`, or jobs, or a --key, or say --all")
 	}
+	which.All = c.NArg() == 0
 	which, err := which.Named(c.Context, q, c.Args().Slice())
 	if err != nil {
 		return err
 	}
 	if len(which.JIDs) > 0 && which.Chooses() {
-		return misused("jobs that are named need no --queue, --klass, --message, --since, --before or --limit")
+		return misused("jobs that are named need no --queue, --klass, --key, --message, --since, --before or --limit")
 	}
 	if c.Bool("dry-run") {
 		found, err := which.Find(c.Context, q)

@@ -67,3 +67,64 @@ func TestKeysByHand(t *testing.T) {
 	s.says(t, 0, "key free q", "q has no order any more: 1 job released")
 	s.says(t, exitGone, "key free q", "q has no keys")
 }
+
+// TestFailedJobsOfAKey finds the failed jobs of one key by its name, whatever their groups and jids are, and retries no others.
+func TestFailedJobsOfAKey(t *testing.T) {
+	s, c := scriptOn(t, "")
+	session := c.Session("w")
+	defer session.Close()
+	fail := func(command, group string) {
+		t.Helper()
+		s.says(t, 0, command)
+		reply := must.Get(session.Exchange(t.Context(), nil, queue.Take{Queues: []string{"orders"}, Count: 1}))(t)
+		if len(reply.Jobs) != 1 {
+			t.Fatalf("%s: took %d jobs", command, len(reply.Jobs))
+		}
+		job := reply.Jobs[0]
+		reply = must.Get(session.Exchange(t.Context(), []queue.Settlement{{JID: job.JID, Queue: "orders", Popped: job.Popped, Action: queue.Fail, Group: group, Message: "broken"}}, queue.Take{}))(t)
+		if err := reply.Results[0].Err; err != nil {
+			t.Fatal(err)
+		}
+	}
+	fail("put orders 1 --jid a1 --key a", "g")
+	fail("put orders 2 --jid a2 --key a", "h")
+	fail("put orders 3 --jid b1 --key b", "g")
+	fail("put orders 4 --jid plain", "g")
+	jids := func(command string) (all []string) {
+		t.Helper()
+		var jobs []ops.Job
+		if err := json.Unmarshal([]byte(s.says(t, 0, command)), &jobs); err != nil {
+			t.Fatal(err)
+		}
+		for _, job := range jobs {
+			all = append(all, job.JID+" "+job.Key)
+		}
+		return all
+	}
+	for command, want := range map[string]string{
+		"failed ls --key a --json": "[a1 a a2 a]", "failed ls g --key a --json": "[a1 a]", "failed ls --klass job --key b --json": "[b1 b]",
+		"failed ls --klass job --json": "[plain  b1 b a1 a a2 a]", "failed ls g --json": "[plain  b1 b a1 a]", "failed ls --key none --json": "[]",
+	} {
+		if got := fmt.Sprint(jids(command)); got != want {
+			t.Errorf("%s: %s, want %s", command, got, want)
+		}
+	}
+	s.says(t, 0, "failed ls --key a", "JID", "KEY", "a1", "a2")
+	s.says(t, 0, "failed ls -n 5", "GROUP")
+	s.says(t, 0, "job show a1", "key           a")
+	s.says(t, 0, "search key:a", "a1", "2 jobs found; looked at 4 of 4")
+	s.says(t, 0, "search group:g key:a", "1 job found; looked at 3 of 3")
+	s.says(t, 0, "search key:none", "No failed job of that key was found.")
+	s.says(t, exitGone, "failed retry --key none", "no failed job like that has the key none")
+	s.says(t, exitUsage, "failed retry a1 --key a", "need no --queue, --klass, --key")
+	s.says(t, exitUsage, "failed retry", "or a --key, or say --all")
+	s.says(t, 0, "failed retry --key a --dry-run", "2 jobs would be retried")
+	s.says(t, 0, "failed retry --key a", "2 jobs retried")
+	s.says(t, 0, "failed ls --key a", "No job like that has failed.")
+	if got := fmt.Sprint(jids("failed ls g --json")); got != "[plain  b1 b]" {
+		t.Errorf("left are %s", got)
+	}
+	s.says(t, 0, "search key:a", "key", "oarlock key show orders a", "No failed job of that key was found.")
+	s.says(t, 0, "search a", "key", "oarlock key show orders a")
+	s.says(t, 0, "failed drop g --key b", "1 job dropped")
+}

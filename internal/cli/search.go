@@ -47,7 +47,7 @@ func queryOf(words []string) string {
 	for i, word := range words {
 		term, value, is := strings.Cut(word, ":")
 		if is && slices.Contains(ops.Terms, term) && strings.ContainsAny(value, " \t\n") && !strings.HasPrefix(value, `"`) {
-			words[i] = term + `:"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(value) + `"`
+			words[i] = ops.Term(term, value)
 		}
 	}
 	return strings.Join(words, " ")

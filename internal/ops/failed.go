@@ -4,16 +4,18 @@ import (
 	"context"
 	"time"
 
+	"oarlock/internal/screen"
 	"oarlock/queue"
 )
 
-// FailedJobs says which failed jobs are meant.
+// FailedJobs says which failed jobs are meant: those of Group, or JIDs, or all.
 type FailedJobs struct {
 	Group   string
 	JIDs    []string // in place of Group: jobs by name, all of which are to have failed
-	All     bool     // of all groups, and not of Group
+	All     bool     // of all groups
 	Queue   string   // a name or a glob; "" is any, as below
 	Klass   string
+	Key     string         // of the job in its queue
 	Message string         // is contained in that of the failure
 	Since   *time.Duration // failed so long ago at most; nil is any time, as below
 	Before  *time.Duration // failed so long ago at least
@@ -38,11 +40,14 @@ func (f FailedJobs) look(ctx context.Context, q *queue.Client) ([]queue.Job, err
 	if len(f.JIDs) > 0 {
 		return f.named(ctx, q)
 	}
-	where := Filter{Group: f.Group, State: "failed", Queue: f.Queue, Klass: f.Klass, Message: f.Message, Since: f.ago(q, f.Since), Before: f.ago(q, f.Before)}
+	where := Filter{Group: f.Group, State: "failed", Queue: f.Queue, Klass: f.Klass, Key: f.Key, Message: f.Message, Since: f.ago(q, f.Since), Before: f.ago(q, f.Before)}
 	if !f.All {
 		return f.ofGroup(ctx, q, where)
 	}
-	shelves, _, err := failedShelves(ctx, q)
+	shelves, total, err := failedShelves(ctx, q)
+	if err == nil {
+		err = f.tooMany(total)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +83,7 @@ func (f FailedJobs) named(ctx context.Context, q *queue.Client) ([]queue.Job, er
 
 // Chooses reports whether some only are meant of those that are named.
 func (f FailedJobs) Chooses() bool {
-	return f.Queue != "" || f.Klass != "" || f.Message != "" || f.Since != nil || f.Before != nil || f.Limit > 0
+	return f.Queue != "" || f.Klass != "" || f.Key != "" || f.Message != "" || f.Since != nil || f.Before != nil || f.Limit > 0
 }
 
 // Named tells whether words mean a group or jobs: a single one that is a group of failed jobs is that.
@@ -111,6 +116,17 @@ func (f FailedJobs) ago(q *queue.Client, d *time.Duration) *float64 {
 	return &at
 }
 
+// mostForKey is through how many failed jobs a key is looked for: Redis has no list of the failed jobs of a key.
+const mostForKey = 1_000_000
+
+// tooMany refuses to look for a key among so many jobs.
+func (f FailedJobs) tooMany(total int) error {
+	if f.Key == "" || total <= mostForKey {
+		return nil
+	}
+	return wrong("%s failed jobs are too many to look for a key among them; `oarlock search %s` looks page by page: name the jobs that it finds", screen.Count(total), screen.InShell(Term("key", f.Key)))
+}
+
 func (f FailedJobs) ofGroup(ctx context.Context, q *queue.Client, where Filter) ([]queue.Job, error) {
 	s := scan{q: q, filter: where, shelves: []queue.Shelf{{Kind: queue.ShelfFailed, Name: where.Group}}, more: true, met: map[string]bool{}}
 	var jobs []queue.Job
@@ -120,6 +136,9 @@ func (f FailedJobs) ofGroup(ctx context.Context, q *queue.Client, where Filter) 
 			most = min(most, f.Limit-len(jobs))
 		}
 		found, err := s.next(ctx, most)
+		if err == nil {
+			err = f.tooMany(s.total)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -144,6 +163,9 @@ func (f FailedJobs) change(ctx context.Context, q *queue.Client, deed string, ch
 	jobs, err := f.look(ctx, q)
 	if err != nil {
 		return Amended{}, err
+	}
+	if len(jobs) == 0 && f.Key != "" {
+		return Amended{}, missing("no failed job like that has the key %s", screen.InShell(f.Key))
 	}
 	if len(jobs) == 0 && !f.All && len(f.JIDs) == 0 {
 		groups, err := q.FailedGroups(ctx)

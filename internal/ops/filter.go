@@ -14,7 +14,7 @@ import (
 )
 
 // Filter says which jobs are meant: those that have everything that is named. Group, Queue with State, Tag, Worker, or a State of
-// complete or failed says where they are looked for; all else chooses among these.
+// complete or failed says where they are looked for; all else chooses among these. A Key without any of these means failed jobs.
 type Filter struct {
 	Group  string `json:"group,omitempty"` // of failed jobs
 	Queue  string `json:"queue,omitempty"` // a name or a glob (*, ?); with State the name of one
@@ -23,6 +23,7 @@ type Filter struct {
 	Worker string `json:"worker,omitempty"` // a name or a glob
 
 	Klass   string   `json:"klass,omitempty"`   // a name or a glob
+	Key     string   `json:"key,omitempty"`     // of a job in its queue
 	Tried   bool     `json:"tried,omitempty"`   // only those of which an attempt has failed: they have fewer retries left than they were put with
 	Message string   `json:"message,omitempty"` // is contained in that of the failure
 	Text    string   `json:"text,omitempty"`    // is contained in the data; data above 64 KiB is not searched
@@ -86,6 +87,8 @@ func (f Filter) shelves(ctx context.Context, q *queue.Client) (shelves []queue.S
 		return on(queue.ShelfScheduled, f.Queue) // where they stand until their deadline
 	case f.State != "" && f.Queue != "" && !queue.IsGlob(f.Queue):
 		return on(queue.ShelfKind(f.State), f.Queue)
+	case f.Key != "" && f.State == "":
+		return failedShelves(ctx, q)
 	}
 	return nil, 0, wrong("where? Name a group, a tag, a worker, a queue with a state, or the state failed or complete")
 }
@@ -208,7 +211,7 @@ func (s *scan) next(ctx context.Context, most int) ([]queue.Glance, error) {
 	if !s.filter.chooses() {
 		window = min(window, most)
 	}
-	l, err := s.q.List(ctx, shelf, s.at, window, queue.Brief, queue.Words{Data: s.filter.Text, Message: s.filter.Message})
+	l, err := s.q.List(ctx, shelf, s.at, window, queue.Brief, queue.Words{Data: s.filter.Text, Message: s.filter.Message, Key: s.filter.Key})
 	if err != nil {
 		return nil, cursorError(err)
 	}

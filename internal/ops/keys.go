@@ -104,7 +104,7 @@ func readKey(ctx context.Context, q *queue.Client, name, key string) (Key, error
 		return Key{}, err
 	}
 	if line := lines[0]; line.Turn == (queue.Turn{}) {
-		return Key{}, missing("no job of key %s waits or runs in %s; one that failed or is delayed is none of them", screen.InShell(key), name)
+		return Key{}, missing("no job of key %s waits or runs in %s; one that failed or is delayed is none of them: `oarlock failed ls --key %[1]s`", screen.InShell(key), name)
 	}
 	return keyOf(name, lines[0]), nil
 }

@@ -12,22 +12,23 @@ import (
 
 // Hit is something that has exactly the name that was searched for.
 type Hit struct {
-	Kind string `json:"kind"` // job, recurring, queue, group, tag, worker or throttle
-	Name string `json:"name"`
+	Kind  string `json:"kind"` // job, recurring, queue, group, tag, worker, throttle or key
+	Name  string `json:"name"`
+	Queue string `json:"queue,omitempty"` // that of a key
 }
 
 // Results are what a search has found: things of that name, or jobs.
 type Results struct {
 	Query string  `json:"query"`
 	Where *Filter `json:"where,omitempty"` // what the terms of the query mean; nil of plain text
-	Hits  []Hit   `json:"hits"`            // of plain text
+	Hits  []Hit   `json:"hits"`            // of plain text, and of a key: the queues in which a job of it waits or runs
 	Jobs  *Found  `json:"jobs,omitempty"`  // of terms
 }
 
 // Terms are those that a query may have, each followed by a colon and its value.
-var Terms = []string{"group", "queue", "state", "tag", "worker", "klass", "message", "text", "since", "before"}
+var Terms = []string{"group", "queue", "state", "tag", "worker", "klass", "key", "message", "text", "since", "before"}
 
-// Search looks for what a query says. Plain text is a name: of a job, recurring job, queue, group, tag, worker or throttle. Terms
+// Search looks for what a query says. Plain text is a name: of a job, recurring job, queue, group, tag, worker, throttle or key. Terms
 // as in `group:exit-1 klass:Resize text:"cat.jpg" since:2h` choose jobs, as a Filter does; see Find for how far it looks. A
 // name that begins like a term is found in quotes.
 func Search(ctx context.Context, q *queue.Client, query string, w Window) (Results, error) {
@@ -40,7 +41,11 @@ func Search(ctx context.Context, q *queue.Client, query string, w Window) (Resul
 		r.Hits, err = named(ctx, q, name)
 		return r, err
 	}
-	r.Where = &f
+	if r.Where = &f; f == (Filter{Key: f.Key}) {
+		if r.Hits, err = keyed(ctx, q, f.Key); err != nil {
+			return r, err
+		}
+	}
 	found, err := Find(ctx, q, f, w)
 	r.Jobs = &found
 	return r, err
@@ -55,8 +60,22 @@ func named(ctx context.Context, q *queue.Client, name string) ([]Hit, error) {
 		kind string
 	}{{n.Job, "job"}, {n.Recurring, "recurring"}, {n.Queue, "queue"}, {n.Group, "group"}, {n.Tag, "tag"}, {n.Worker, "worker"}, {n.Throttle, "throttle"}} {
 		if of.is {
-			hits = append(hits, Hit{of.kind, name})
+			hits = append(hits, Hit{Kind: of.kind, Name: name})
 		}
+	}
+	if err != nil {
+		return hits, err
+	}
+	keys, err := keyed(ctx, q, name)
+	return append(hits, keys...), err
+}
+
+// keyed are the queues in which a job of a key waits or runs.
+func keyed(ctx context.Context, q *queue.Client, key string) ([]Hit, error) {
+	hits := []Hit{}
+	queues, err := q.QueuesWithKey(ctx, key)
+	for _, name := range queues {
+		hits = append(hits, Hit{"key", key, name})
 	}
 	return hits, err
 }
@@ -86,6 +105,14 @@ func ParseQuery(query string, now float64) (name string, f Filter, err error) {
 		}
 	}
 	return "", f, nil
+}
+
+// Term is a term of a query, with its value in quotes where that needs them.
+func Term(name, value string) string {
+	if value == "" || strings.ContainsAny(value, " \t\n") || strings.HasPrefix(value, `"`) {
+		value = `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(value) + `"`
+	}
+	return name + ":" + value
 }
 
 // NotTerm says of a query that found nothing as a name that the word and the colon which it begins with are no term; "" of any other.
@@ -145,7 +172,7 @@ func termValue(text string) (value, rest string, err error) {
 // set takes a term into a filter.
 func (f *Filter) set(term, value string, now float64) error {
 	texts := map[string]*string{"group": &f.Group, "queue": &f.Queue, "state": &f.State, "tag": &f.Tag, "worker": &f.Worker,
-		"klass": &f.Klass, "message": &f.Message, "text": &f.Text}
+		"klass": &f.Klass, "key": &f.Key, "message": &f.Message, "text": &f.Text}
 	if into := texts[term]; into != nil {
 		var unknown *Wrong
 		if term == "state" && errors.As(knownState(value, JobStates), &unknown) {

@@ -66,8 +66,10 @@ func TestSearchFindsEverythingOfAName(t *testing.T) {
 	must.Do(t, q.SetThrottle(ctx, queue.Throttle{ID: name, Maximum: 1}))
 	want := []Hit{}
 	for _, kind := range []string{"job", "recurring", "queue", "group", "tag", "worker", "throttle"} {
-		want = append(want, Hit{kind, name})
+		want = append(want, Hit{Kind: kind, Name: name})
 	}
+	put(t, q, queue.Put{Queue: "q", JID: "keyed", Klass: "K", Key: name})
+	want = append(want, Hit{"key", name, "q"})
 	if r := must.Get(Search(ctx, q, `"`+name+`"`, Window{}))(t); !slices.Equal(r.Hits, want) {
 		t.Errorf("%v", r.Hits)
 	}

@@ -18,7 +18,18 @@ func Jobs(w io.Writer, empty string, jobs []ops.Job) {
 	for _, job := range jobs {
 		rows = append(rows, []string{job.JID, job.Klass, job.State, fmt.Sprint(job.Priority), retriesLeft(job.Remaining, job.Retries), screen.Shorten(job.Payload(), 60)})
 	}
-	screen.Table(w, empty, []string{"JID", "KLASS", "STATE", "PRIORITY", "RETRIES", "DATA"}, rows)
+	keyedTable(w, empty, []string{"JID", "KLASS", "STATE", "PRIORITY", "RETRIES", "DATA"}, rows, jobs)
+}
+
+// keyedTable is a table of jobs, a row each. Behind its first column stand the keys of the jobs, if one has a key.
+func keyedTable(w io.Writer, empty string, head []string, rows [][]string, jobs []ops.Job) {
+	if slices.ContainsFunc(jobs, func(job ops.Job) bool { return job.Key != "" }) {
+		head = slices.Insert(head, 1, "KEY")
+		for i := range rows {
+			rows[i] = slices.Insert(rows[i], 1, screen.Shorten(jobs[i].Key, 40))
+		}
+	}
+	screen.Table(w, empty, head, rows)
 }
 
 // retriesLeft says how many of a job's retries are left: below zero there is none, and the job has failed for that.
@@ -67,30 +78,21 @@ func Failed(w io.Writer, jobs []ops.Job) {
 		why := job.Failed()
 		rows = append(rows, []string{job.JID, job.Klass, job.Queue, screen.Moment(why.When), why.Group, screen.Gist(why.Message, 70)})
 	}
-	screen.Table(w, "No job like that has failed.", []string{"JID", "KLASS", "QUEUE", "FAILED", "GROUP", "MESSAGE"}, rows)
+	keyedTable(w, "No job like that has failed.", []string{"JID", "KLASS", "QUEUE", "FAILED", "GROUP", "MESSAGE"}, rows, jobs)
 }
 
 // Sorted lists jobs with what they are sorted by.
 func Sorted(w io.Writer, found ops.SortedJobs) {
 	var rows [][]string
-	head := []string{"JID", "KLASS", "TRIED", "DUE", "FAILED LAST WITH"}
-	keyed := slices.ContainsFunc(found.Items, func(job ops.Job) bool { return job.Key != "" })
-	if keyed {
-		head = slices.Insert(head, 1, "KEY")
-	}
 	for _, job := range found.Items {
 		due := "-"
 		if job.Due > 0 {
 			due = screen.Moment(job.Due)
 		}
 		tries := job.Retries - job.Remaining + job.Crashes
-		row := []string{job.JID, job.Klass, screen.Count(tries), due, screen.Gist(job.Failed().Message, 60)}
-		if keyed {
-			row = slices.Insert(row, 1, screen.Shorten(job.Key, 40))
-		}
-		rows = append(rows, row)
+		rows = append(rows, []string{job.JID, job.Klass, screen.Count(tries), due, screen.Gist(job.Failed().Message, 60)})
 	}
-	screen.Table(w, "There is no job like that.", head, rows)
+	keyedTable(w, "There is no job like that.", []string{"JID", "KLASS", "TRIED", "DUE", "FAILED LAST WITH"}, rows, found.Items)
 	if n := found.Matched - len(found.Items); n > 0 {
 		screen.Printf(w, "%s more\n", screen.Count(n))
 	}

@@ -34,7 +34,7 @@ func (a *App) bulkActs() []act {
 
 // bulkDeeds are the buttons of a group of failures.
 func (a *App) bulkDeeds(group string, f pages.Filter) []pages.Deed {
-	fields := []pages.Field{whereField(ops.Filter{Group: group, Queue: f.Queue, Klass: f.Klass, Message: f.Message}), {Name: "since", Value: f.Since}, {Name: "before", Value: f.Before}}
+	fields := []pages.Field{whereField(ops.Filter{Group: group, Queue: f.Queue, Klass: f.Klass, Key: f.Key, Message: f.Message}), {Name: "since", Value: f.Since}, {Name: "before", Value: f.Before}}
 	var deeds []pages.Deed
 	for _, action := range []string{"retry", "move", "drop"} {
 		deed := a.bulkDeed(action, fields)
@@ -106,6 +106,7 @@ func bulkWhat(f ops.Filter) string {
 	add(" of group %s", f.Group)
 	add(" of queue %s", f.Queue)
 	add(" of class %s", f.Klass)
+	add(" of key %s", f.Key)
 	add(" whose message contains %q", f.Message)
 	return text
 }

@@ -50,7 +50,7 @@ func (a *App) failurePage(c *Call, p *pages.Page) error {
 	p.Title = group + " · Failures"
 	a.head(c, p)
 	body := pages.FailureGroup{Name: group, Filter: pages.Filter{
-		Queue: query.Get("queue"), Klass: query.Get("klass"), Message: query.Get("message"), Since: query.Get("since"), Before: query.Get("before"),
+		Queue: query.Get("queue"), Klass: query.Get("klass"), Key: query.Get("key"), Message: query.Get("message"), Since: query.Get("since"), Before: query.Get("before"),
 	}}
 	where, err := a.failureFilter(group, body.Filter)
 	if err != nil {
@@ -93,13 +93,13 @@ func matchWords(filtered bool) string {
 
 // filtered puts a filter behind a path.
 func (a *App) filtered(path string, f pages.Filter) string {
-	href, _ := pages.Query(path, "queue", f.Queue, "klass", f.Klass, "message", f.Message, "since", f.Since, "before", f.Before)
+	href, _ := pages.Query(path, "queue", f.Queue, "klass", f.Klass, "key", f.Key, "message", f.Message, "since", f.Since, "before", f.Before)
 	return href
 }
 
 // failureFilter is a filter as it was typed; since and before are how long ago.
 func (a *App) failureFilter(group string, f pages.Filter) (ops.Filter, error) {
-	where := ops.Filter{Group: group, Queue: f.Queue, Klass: f.Klass, Message: f.Message}
+	where := ops.Filter{Group: group, Queue: f.Queue, Klass: f.Klass, Key: f.Key, Message: f.Message}
 	for _, of := range []struct {
 		name, text string
 		at         **float64

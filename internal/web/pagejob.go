@@ -147,7 +147,11 @@ func (a *App) jobFacts(job ops.Job, now float64) []pages.Fact {
 	add(job.Expires > 0, "lock ends", pages.Span(max(0, job.Expires-now))+" from now")
 	add(job.Tracked, "tracked", "yes: what happens to it is published")
 	if job.Key != "" {
-		facts = append(facts, pages.Fact{Name: "key", Value: job.Key, Href: a.book().Link("queues", job.Queue, "keys", job.Key)})
+		href := a.book().Link("queues", job.Queue, "keys", job.Key)
+		if job.State == "failed" {
+			href, _ = pages.Query(a.book().Link("search"), "q", ops.Term("key", job.Key))
+		}
+		facts = append(facts, pages.Fact{Name: "key", Value: job.Key, Href: href})
 	}
 	if t := job.Turn; t != nil {
 		facts = append(facts, pages.Fact{Name: "turn", Value: job.TurnWords()})

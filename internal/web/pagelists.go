@@ -151,7 +151,11 @@ func (a *App) searchPage(c *Call, p *pages.Page) error {
 		return err
 	}
 	for _, hit := range found.Hits {
-		body.Exact = append(body.Exact, pages.Hit{Kind: hit.Kind, Name: hit.Name, Href: a.book().Link(places[hit.Kind], hit.Name)})
+		one := pages.Hit{Kind: hit.Kind, Name: hit.Name, Href: a.book().Link(places[hit.Kind], hit.Name)}
+		if hit.Queue != "" {
+			one.Href, one.Says = a.book().Link("queues", hit.Queue, "keys", hit.Name), "of queue "+hit.Queue
+		}
+		body.Exact = append(body.Exact, one)
 	}
 	here, _ := pages.Query(a.book().Link("search"), "q", term)
 	if jobs := found.Jobs; jobs != nil {
@@ -162,7 +166,7 @@ func (a *App) searchPage(c *Call, p *pages.Page) error {
 		a.choose(p, &body.List)
 	}
 	if term != "" && found.Jobs == nil && len(body.Exact) == 0 && body.Wrong == "" {
-		body.Wrong = "Nothing has exactly that name: no job, recurring job, queue, group, tag, worker or throttle."
+		body.Wrong = "Nothing has exactly that name: no job, recurring job, queue, group, tag, worker, throttle or key."
 		if none := ops.NotTerm(term); none != "" {
 			body.Wrong += " " + none + "."
 		}

@@ -239,7 +239,7 @@ func (a *App) jobList(part ops.Part[ops.Job], here string, later bool) pages.Job
 func (a *App) jobRow(job ops.Job, now float64) pages.JobRow {
 	job = a.redactor.job(job)
 	row := pages.JobRow{
-		Ref: refOf(job), JID: job.JID, Klass: job.Klass, Queue: job.Queue, State: job.State,
+		Ref: refOf(job), JID: job.JID, Klass: job.Klass, Queue: job.Queue, Key: job.Key, State: job.State,
 		Crashes: job.Crashes, Tags: job.Tags, Data: string(job.Data), Message: job.Failed().Message,
 	}
 	if job.State == queue.RowGone {

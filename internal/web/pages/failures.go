@@ -23,7 +23,7 @@ type Failures struct {
 
 // Filter says which failed jobs are meant, as it was typed.
 type Filter struct {
-	Queue, Klass, Message, Since, Before string
+	Queue, Klass, Key, Message, Since, Before string
 }
 
 // Any reports whether something is left out.

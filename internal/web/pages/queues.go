@@ -93,6 +93,7 @@ type JobRow struct {
 	JID     string
 	Klass   string
 	Queue   string
+	Key     string
 	State   string
 	When    string // what there is to say of the time
 	Attempt string // "2 of 6"

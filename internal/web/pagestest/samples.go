@@ -62,7 +62,7 @@ func Samples() []Sample {
 		Spreads: []pages.Spread{{Name: "Waited", Count: 5, Mean: 1.5, Std: 0.5, Histogram: columns()}, {Name: "Ran"}}, Days: []pages.Day{{Day: "2026-01-31", Href: "/c", Done: 5, Mean: 1}}, DaysChart: columns()})
 	add("failures", "failures", "/failures", pages.Failures{Groups: groups(), Total: 2, Sorted: true, Next: "/failures?cursor=x"})
 	add("failures, empty", "failures", "/failures", pages.Failures{}, looks)
-	add("failure group", "failure", "/failures/exit-1", pages.FailureGroup{Name: "exit-1", Jobs: 300, Filter: pages.Filter{Klass: "Resize", Since: "2h"}, Matched: "287 of 300 looked at match.", Newest: story(), List: choosing(jobs(true)), Deeds: deeds()})
+	add("failure group", "failure", "/failures/exit-1", pages.FailureGroup{Name: "exit-1", Jobs: 300, Filter: pages.Filter{Klass: "Resize", Key: "cat.jpg", Since: "2h"}, Matched: "287 of 300 looked at match.", Newest: story(), List: choosing(jobs(true)), Deeds: deeds()})
 	add("failure group, empty", "failure", "/failures/exit-1", pages.FailureGroup{Name: "exit-1", List: pages.Jobs{Empty: "No job of this group is there."}}, looks)
 	fields := []pages.Field{{Name: "action", Value: "retry"}}
 	add("bulk, plan", "bulk", "/bulk", pages.Bulk{Verb: "Drop", Does: "drop", What: "jobs of group exit-1", Action: "/bulk/do", Fields: fields, Back: "/failures/exit-1", Count: 287, Typed: true, To: true, Irrevocable: true, Failed: true,
@@ -195,7 +195,7 @@ func jobs(failed bool) pages.Jobs {
 	return pages.Jobs{
 		Caption: "Some jobs", Says: "2 of 4,120 jobs shown", First: "/a", Next: "/b", Print: "p", Failed: failed,
 		Rows: []pages.JobRow{
-			{JID: "8f2c", Klass: "Resize", Queue: "thumbs", State: "failed", When: "2 min ago", Attempt: "6 of 6", Crashes: 1, Message: "cannot open cat.jpg", Data: `{"path":"cat.jpg"}`, Tags: []string{"urgent"}, Deeds: deeds()},
+			{JID: "8f2c", Klass: "Resize", Queue: "thumbs", Key: "cat.jpg", State: "failed", When: "2 min ago", Attempt: "6 of 6", Crashes: 1, Message: "cannot open cat.jpg", Data: `{"path":"cat.jpg"}`, Tags: []string{"urgent"}, Deeds: deeds()},
 			{JID: "9a", State: "gone"},
 		},
 	}

@@ -1,4 +1,4 @@
--- list(now, kind, name, cursor, limit, cut, most, text, message) -> list
+-- list(now, kind, name, cursor, limit, cut, most, text, message, key) -> list
 -- A window on the jobs that stand together somewhere, without changing anything.
 --
 --   kind    of a queue: next, waiting, running, stalled, scheduled, depends, throttled; failed (a group),
@@ -9,6 +9,7 @@
 --   cut, most   as append_glance has them
 --   text    is in the data of those that are meant, '' in any; data longer than most has none
 --   message is in the message of their failure, likewise
+--   key     is the key of those that are meant, in the queue that they name; '' is any, or none
 --   list    how many there are in all; how many were looked at; the cursor of what is behind these,
 --           '' if nothing is; then per job that is meant which of them it was, from 1 on, the cursor of
 --           what is behind it, and the values of append_glance
@@ -64,11 +65,20 @@ local function says(jid, field, wanted)
   return ok and has
 end
 
+-- Rare, too. The mark of another queue than the one a job names says nothing.
+local function has_key(jid, wanted)
+  if wanted == '' then return true end
+  local f = redis.pcall('HMGET', 'ql:j:' .. jid, 'oarlock-lane', 'queue')
+  if not f[1] then return false end
+  local _, of, _, key = read_mark(f[1])
+  return key == wanted and of == f[2]
+end
+
 local reply = { 0, 0, '' }
 
 local function show(jid, behind, placed)
   reply[2] = reply[2] + 1
-  if says(jid, 'data', ARGV[8]) and says(jid, 'failure', ARGV[9]) then
+  if has_key(jid, ARGV[10]) and says(jid, 'data', ARGV[8]) and says(jid, 'failure', ARGV[9]) then
     local n = #reply
     reply[n + 1], reply[n + 2] = reply[2], behind
     append_glance(reply, jid, cut, most, placed)
