@@ -199,7 +199,7 @@ type limitAsked struct {
 
 func (c *Client) askLimit(ctx context.Context, pipe redis.Pipeliner, id string) limitAsked {
 	key := c.ns + "th:" + id
-	return limitAsked{pipe.HMGet(ctx, key, "maximum", "oarlock-limit", "oarlock-tat"), pipe.ZCard(ctx, key+"-locks")}
+	return limitAsked{pipe.HMGet(ctx, key, limitFields...), pipe.ZCard(ctx, key+"-locks")}
 }
 
 // read is the answer.
@@ -209,11 +209,18 @@ func (a *limitAsked) read(id string) (RuledLimit, error) {
 			return RuledLimit{ID: id}, classify(cmd.Name(), err)
 		}
 	}
-	in := wire.Reader{Items: a.fields.Val()}
-	limit := RuledLimit{ID: id, Maximum: max(0, in.Int()), Used: int(a.used.Val())}
+	return readLimit(id, a.fields.Val(), int(a.used.Val()))
+}
+
+// limitFields are those of a throttle that readLimit reads.
+var limitFields = []string{"maximum", "oarlock-limit", "oarlock-tat"}
+
+func readLimit(id string, fields []any, used int) (RuledLimit, error) {
+	in := wire.Reader{Items: fields}
+	limit := RuledLimit{ID: id, Maximum: max(0, in.Int()), Used: used}
 	rule := max(0, in.Int())
-	_, limit.Set = a.fields.Val()[0].(string)
-	if _, ruled := a.fields.Val()[1].(string); ruled {
+	_, limit.Set = fields[0].(string)
+	if _, ruled := fields[1].(string); ruled {
 		limit.Rule, limit.ByHand = &rule, rule != limit.Maximum
 		limit.Set = limit.ByHand
 	}

@@ -77,10 +77,18 @@ func TestAParkThatAnotherHoldsIsAFailure(t *testing.T) {
 	}
 	told := make(chan Event, 100)
 	s := w.run(Config{Pools: []Pool{w.pool(runner.Reuse, "parks.py", 1)}, OnEvent: func(e Event) {
-		if e.Kind == Settled || e.Kind == Parked {
+		if e.Kind == Settled || e.Kind == Parked || e.Kind == AttemptEnded {
 			told <- e
 		}
 	}})
+	select {
+	case e := <-told:
+		if e.Kind != AttemptEnded || !e.Fails || e.Group != "duplicate-correlation" || e.Ending == nil {
+			t.Errorf("its end is told as %+v", e)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("nothing is told")
+	}
 	select {
 	case e := <-told:
 		if e.Kind != Settled || e.Job.JID != "second" || e.State != "failed" {

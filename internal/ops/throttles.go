@@ -24,7 +24,7 @@ type Throttle struct {
 	Used    int      `json:"used"`              // places that are taken; a job may have several
 	Holders []string `json:"holders"`
 	Waiting int      `json:"waiting"`          // how many jobs wait for it
-	Waiters []string `json:"waiters"`          // which: of those in waitlists of the rules the first thousand
+	Waiters []string `json:"waiters"`          // which: the first thousand, and the first thousand of those in waitlists of the rules
 	Oldest  float64  `json:"oldest,omitempty"` // since when nothing started of the waitlist of which nothing started for longest; seconds since the epoch
 	Damage  string   `json:"damage,omitempty"`
 	Limits  []string `json:"limits,omitempty"` // in words, what it limits beside Maximum: by its rate, of each value, by its command
@@ -148,7 +148,7 @@ func throttleOf(ctx context.Context, q *queue.Client, s *queue.ThrottleState) (T
 	listed, err := q.Waitlisted(ctx, s.Waitlists, mostWaiters)
 	out := Throttle{
 		ID: s.ID, Maximum: s.Maximum, TTL: s.TTL.Seconds(), Rule: s.Rule, ByHand: s.ByHand, Holders: []string{},
-		Waiting: len(s.Pending) + queue.JobsOf(s.Waitlists), Waiters: list(append(s.Pending, listed...)),
+		Waiting: s.Waiting + queue.JobsOf(s.Waitlists), Waiters: list(append(s.Pending, listed...)),
 	}
 	out.places = s.Holders
 	for _, holder := range s.Holders {

@@ -17,7 +17,7 @@ const (
 	ChildExited    EventKind = "child-exited"    // Slot, PID, Exit, Reason (one of the Left…)
 	AttemptStarted EventKind = "attempt-started" // Job, Slot, PID, Waited: the child was told of it; once more, without Waited, if another child was instead
 	Progressed     EventKind = "progress"        // Job, Slot, PID, Progress
-	AttemptEnded   EventKind = "attempt-ended"   // Job, Slot, PID, Ending, Action, Redo, Group, Message
+	AttemptEnded   EventKind = "attempt-ended"   // Job, Slot, PID, Ending, Action, Fails, Redo, Group, Message; of one that parks once Redis has it so
 	SetAside       EventKind = "set-aside"       // Job, Action, Group, Message; instead of AttemptEnded, of a job that no child can be given, or is to
 	Settling       EventKind = "settling"        // Settles, Takes (asked for); before the call is sent
 	RoundTrip      EventKind = "round-trip"      // Settles, Takes (got), Took, Gate; after it was answered

@@ -11,6 +11,7 @@ import (
 	"oarlock/supervisor/internal/clock"
 	"oarlock/supervisor/internal/trace"
 	"oarlock/supervisor/internal/wire"
+	"oarlock/supervisor/report"
 )
 
 // stage is how far an attempt has come; stageMoves says what may follow what.
@@ -112,6 +113,7 @@ type attempt struct {
 	endedAt    time.Duration  // when
 	asked      *asked         // a command is to say what becomes of it; nil: nobody is
 	settlement queue.Settlement
+	untold     *report.Event // its end, of which the observer hears once Redis has said whether its job is parked; nil: it has heard
 	counts     bool          // what becomes of the job is counted, once Redis has it: it was not only given back by us
 	refused    int           // how many settlements of it were refused
 	objection  string        // why the first was

@@ -93,12 +93,33 @@ func (p *Pool) settleAs(a *attempt, e *runner.Ending, o *outcome.Outcome) {
 	p.submit(a, o.Settlement)
 }
 
-// tellEnded tells the observer how an attempt ended, and what is made of it; nobody else gets its output.
+// tellEnded tells the observer how an attempt ended, and what is made of it; nobody else gets its output. Of one that is to park it
+// tells when Redis has answered: another job may have its correlation.
 func (p *Pool) tellEnded(a *attempt, e *runner.Ending, o *outcome.Outcome) {
 	s := &o.Settlement
-	p.event(report.Event{Kind: report.AttemptEnded, Job: a.wire, Slot: a.member.slot.n, PID: a.member.pid(), Ending: e,
-		Action: s.Action, Fails: s.Fails(&a.job), Redo: o.Redo, Group: cmp.Or(s.Group, e.Group), Message: cmp.Or(s.Message, e.Message)})
+	told := report.Event{Kind: report.AttemptEnded, Job: a.wire, Slot: a.member.slot.n, PID: a.member.pid(), Ending: e,
+		Action: s.Action, Fails: s.Fails(&a.job), Redo: o.Redo, Group: cmp.Or(s.Group, e.Group), Message: cmp.Or(s.Message, e.Message)}
+	if s.Action == queue.Park && !o.Drop && !o.Redo {
+		a.untold = &told
+		return
+	}
+	p.event(told)
 	e.Output = nil // it is not kept here as well until Redis has answered
+}
+
+// tellUntold tells of the end of an attempt of which tellEnded did not; inVain says that its job has failed, for another has its
+// correlation.
+func (p *Pool) tellUntold(a *attempt, inVain bool) {
+	told := a.untold
+	if told == nil {
+		return
+	}
+	a.untold = nil
+	if inVain {
+		told.Fails, told.Group, told.Message = true, "duplicate-correlation", "another job has the correlation for which it was to wait"
+	}
+	p.event(*told)
+	told.Ending.Output = nil
 }
 
 // conclude decides what an ending means for its job, and adds the record of one that

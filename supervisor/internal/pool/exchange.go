@@ -302,6 +302,7 @@ func (p *Pool) settled(a *attempt, r queue.SettleResult) {
 func (p *Pool) concluded(a *attempt, r queue.SettleResult) {
 	s, state := &a.settlement, r.State
 	inVain := s.Action == queue.Park && state == "failed" // another job has its correlation
+	p.tellUntold(a, inVain)
 	if a.counts {
 		p.count.Settled(s.Action, s.Fails(&a.job) || inVain)
 	}

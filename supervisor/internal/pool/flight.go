@@ -171,6 +171,7 @@ func (p *Pool) restart(a *attempt) {
 // drop forgets an attempt about which Redis is to be told nothing more, but for the end of one that was taken from
 // us: those behind it wait for that, and those who need its places.
 func (p *Pool) drop(a *attempt) {
+	p.tellUntold(a, false)
 	p.remove(a)
 	delete(p.flight, a.job.JID)
 	if a.lost && (a.job.Key != "" || a.job.Places != "") {
