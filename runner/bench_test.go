@@ -39,20 +39,6 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-func BenchmarkRoundTrip(b *testing.B) {
-	b.Run("bare", func(b *testing.B) {
-		trip := newBareTrip(b)
-		b.ResetTimer()
-		trip.trips(b.N)
-	})
-	b.Run("runner", func(b *testing.B) {
-		trip := newRunnerTrip(b)
-		b.ReportAllocs()
-		b.ResetTimer()
-		trip.trips(b.N)
-	})
-}
-
 // bareTrip is a child and nothing but reads and writes.
 type bareTrip struct {
 	t     testing.TB

@@ -376,22 +376,6 @@ func TestPreloadPays(t *testing.T) {
 	}
 }
 
-// BenchmarkFork works a job in a fork of a program that holds as much as a heavy one.
-func BenchmarkFork(b *testing.B) {
-	for language, command := range preloadable(b) {
-		for _, strength := range []KillStrength{KillGroup, KillGuard} {
-			b.Run(fmt.Sprintf("%s/%v", language, strength), func(b *testing.B) {
-				h := newHost(b)
-				spec := &Spec{Mode: Preload, Command: command, Kill: strength}
-				work(b, h, spec, `{}`)
-				b.ResetTimer() // or the loading would count
-				_, answers := rateForks(b, h, spec, b.N)
-				b.ReportMetric(float64(median(answers).Microseconds()), "µs/answer")
-			})
-		}
-	}
-}
-
 // onlyEndings is a witness of any number of children, whose channels it does not fill.
 type onlyEndings struct{ *witness }
 

@@ -527,13 +527,3 @@ func TestAnEventCostsNoAllocation(t *testing.T) {
 		t.Errorf("%v allocations an event", n)
 	}
 }
-
-func BenchmarkNote(b *testing.B) {
-	h := New(Options{Events: []func(supervisor.Event){func(supervisor.Event) {}}})
-	h.Listen().Close()
-	e := attempt(1, queue.Complete)
-	b.ReportAllocs()
-	for b.Loop() {
-		h.Note(e)
-	}
-}

@@ -48,18 +48,3 @@ func TestAJobThatNobodyWatchesCostsNoAllocation(t *testing.T) {
 		t.Errorf("%v allocations a job", n)
 	}
 }
-
-// BenchmarkEventsOfAJob is what the loop of a pool spends on telling of a job: alone to the log, and to all who hear.
-func BenchmarkEventsOfAJob(b *testing.B) {
-	s, events := watched(b), eventsOfAJob()
-	for name, hear := range map[string]func(supervisor.Event){"log": s.note, "all": s.hub.Note} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				for _, e := range events {
-					hear(e)
-				}
-			}
-		})
-	}
-}
