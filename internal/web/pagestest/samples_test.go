@@ -3,7 +3,6 @@ package pagestest
 import (
 	"bytes"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -47,7 +46,7 @@ func TestHostileTextIsInert(t *testing.T) {
 	for i, s := range Samples() {
 		want := elements(t, b, s, "word")
 		for j, text := range Hostile {
-			if (i+j)%8 != 0 && os.Getenv("OARLOCK_FAULTS") != "all" {
+			if (i+j)%8 != 0 && testing.Short() {
 				continue // another page has it
 			}
 			got := elements(t, b, s, text)
