@@ -45,7 +45,7 @@ var promises = []struct{ words, short, long string }{
 		"TestRows/C1 TestRows/C15 TestVisible TestFaults",
 		""},
 	{"Jobs of one priority are begun in the order in which they were put",
-		"TestPutKeepsOrder TestJobsOfOnePutComeInTheirOrder",
+		"TestPutKeepsOrder TestJobsOfOnePutComeInTheirOrder TestTurnsKeepTheOrderOfAValue TestNoTenantStarvesTheOthers",
 		"TestJobsRunInTheOrderOfPutting"},
 	{"Of the jobs of one key one runs at a time",
 		"TestJobsOfAKeyRunInOrder TestTurns TestTendSaysWhoseTurnsWentOn TestAllThatAChildSaysOfAJobIsPut TestRows/A23",

@@ -33,6 +33,7 @@ type modelWorld struct {
 	running map[string]Taken
 	owns    map[string]map[string]modelHold // jid → throttle → what it has since it began last
 	began   float64                         // when a job began last
+	fair    bool                            // queues are fair by a value, whenever they have rules of an odd shape
 	ended   int
 	modelStates
 }
@@ -40,6 +41,7 @@ type modelWorld struct {
 type modelQueue struct {
 	throttles []string
 	order     string // what its rules say of that
+	fair      string // the throttle by whose values it is fair, which has no limit; "" if rules do not say so
 }
 
 type modelClass struct {
@@ -73,6 +75,7 @@ func newModelWorld(t testing.TB, l *lab, client *Client, seed uint64) *modelWorl
 		owns: map[string]map[string]modelHold{}}
 	w.began = w.now
 	w.modelStates = newModelStates(w.random)
+	w.fair = seed%3 == 1
 	some := func(n int) int { return 1 + w.random.IntN(n) }
 	least := 0
 	if w.crowds {
@@ -116,8 +119,12 @@ func (w *modelWorld) compile(q modelQueue, limit int) string {
 		classes = append(classes, fmt.Sprintf(`%q:{"weight":%d,"throttles":%s,"bypass":%t%s}`, name, k.weight, list(k.throttles), k.bypass, windows))
 	}
 	slices.Sort(classes)
+	if q.fair != "" {
+		q.throttles = append([]string{q.fair}, q.throttles...)
+		q.order += fmt.Sprintf(`"fair":%q,`, q.fair)
+	}
 	return fmt.Sprintf(`{"shape":"s%d","limited":%t,"limit_of_queue":%d,"throttles":%s,"asks":{"planner":true},%s
-		"by":{"hard":["path","v"],"lent":["path","v"],"each":["path","v"],"many":["path","d"]},"klass":{%s}}`,
+		"by":{"fair:q1":["path","v"],"fair:q2":["path","v"],"fair:q3":["path","v"],"hard":["path","v"],"lent":["path","v"],"each":["path","v"],"many":["path","d"]},"klass":{%s}}`,
 		w.shape, limit > 0, limit, list(q.throttles), q.order, strings.Join(classes, ","))
 }
 
@@ -146,6 +153,9 @@ func (w *modelWorld) needs(p Put) (needs []modelNeed) {
 	}
 	var data struct{ V, D string }
 	ok(w.t, json.Unmarshal(p.Data, &data))
+	if fair := w.queues[p.Queue].fair; fair != "" {
+		add(fair+"="+data.V, 0)
+	}
 	for _, name := range slices.Concat(p.Throttles, class.throttles, w.queues[p.Queue].throttles) {
 		if caps := w.caps[name]; caps != nil {
 			v := data.V
@@ -535,6 +545,9 @@ func (w *modelWorld) install() {
 	w.caps["many"] = map[string]int{}
 	define("many", some(4), `"by":["path","d"]`)
 	names := slices.Sorted(maps.Keys(throttles))
+	for _, name := range w.names {
+		throttles["fair:"+name] = `{"patience":60,"by":["path","v"],"weights":{"x":3}}`
+	}
 	if w.decides != "" {
 		throttles["planner"] = fmt.Sprintf(`{"asks":%q,"patience":%d}`, w.decides, patience)
 	}
@@ -565,6 +578,9 @@ func (w *modelWorld) install() {
 				q.throttles = append(q.throttles, "many")
 			}
 			q.throttles = draw(q.throttles)
+			if w.fair && w.shape%2 == 1 {
+				q.fair = "fair:" + name
+			}
 			q.order = []string{"", "", `"ageing":60,`, `"slice":5,`}[w.random.IntN(4)]
 			delete(w.limits, "ql:q:"+name)
 			if w.random.IntN(2) == 0 {
@@ -778,7 +794,7 @@ func (w *modelWorld) answer(jid string) {
 
 // forgetKeys deletes something of what is known of those that wait.
 func (w *modelWorld) forgetKeys() {
-	kinds := []string{"rota:", "over:", "wait:", "waited", "eldest:", "waitlists:", "due:", "rested:", "virtual"}
+	kinds := []string{"rota:", "over:", "wait:", "waited", "eldest:", "waitlists:", "due:", "rested:", "virtual", "fair:"}
 	kinds = kinds[w.random.IntN(len(kinds)):][:1]
 	w.note("%v are deleted", kinds)
 	for _, key := range w.redis.Keys(w.t.Context(), "ql:oarlock:*").Val() {

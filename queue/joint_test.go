@@ -881,5 +881,5 @@ func mayStay(key string) bool {
 		return !strings.HasPrefix(key, "ql:th:") || !strings.HasSuffix(key, "-locks")
 	}
 	name, _, _ := strings.Cut(ours, ":")
-	return slices.Contains([]string{"rules", "needs", "seen", "tended", "held", "places", "windows", "outside", "correlations", "correlations-due", "early", "starts", "edition", "o"}, name)
+	return slices.Contains([]string{"rules", "needs", "seen", "tended", "held", "places", "windows", "outside", "correlations", "correlations-due", "early", "starts", "fair", "edition", "o"}, name)
 }

@@ -7,10 +7,12 @@ import (
 	"oarlock/queue/internal/wire"
 )
 
-// WaitsFor is for what a job of a ruled queue waits: places of a throttle, in a waitlist with all jobs of its queue that
+// WaitsFor is for what a job of a ruled queue waits: places of a throttle, or the turn of its value, in a waitlist with all jobs of its queue that
 // need the same.
 type WaitsFor struct {
-	Throttle string
+	Throttle string  // "" if it waits for its turn
+	Turn     bool    // it waits for a free child and the turn of its value, which is Party, and for no throttle
+	Ahead    int     // of these: waitlists whose turn comes before
 	Places   int     // that it takes
 	Since    float64 // when a job of its waitlist started last, or the first began to wait
 	Before   int     // jobs of its waitlist that come before it
@@ -25,7 +27,7 @@ type WaitsFor struct {
 	KeptFor  string  // of which queue
 	Passed   string  // the throttle for which that waits; "" if it is this one
 	Share    int     // places that its value has a share of; 0 if none is said
-	Has      int     // places that its value takes
+	Has      int     // places that its value takes; where it waits for its turn, jobs of its value that run
 	Rate     int     // starts in Period; 0 if the throttle has no rate
 	Period   float64 // seconds
 	Asks     string  // its command decides: closed or open, which it is while that fails; "" if it has none
@@ -61,6 +63,10 @@ func (w *WaitsFor) read(name string, in *wire.Reader) {
 	switch name {
 	case "throttle":
 		w.Throttle = in.Text()
+	case "turn":
+		w.Turn = in.Int() == 1
+	case "ahead":
+		w.Ahead = in.Int()
 	case "places":
 		w.Places = in.Int()
 	case "since":

@@ -38,6 +38,10 @@ func (w *why) gate(ctx context.Context, at *queue.WaitsFor) error {
 	if err := w.outside(ctx); err != nil {
 		return err
 	}
+	if at.Turn {
+		w.inTurn(at)
+		return w.alsoFull(ctx, at)
+	}
 	if isFull(at) {
 		if err := w.waitsAt(ctx, at); err != nil {
 			return err
@@ -133,6 +137,25 @@ func needWords(n, maximum int) string {
 		return fmt.Sprintf("%d, so all of them", n)
 	}
 	return fmt.Sprint(n)
+}
+
+// inTurn tells when the turn of the job's value comes.
+func (w *why) inTurn(at *queue.WaitsFor) {
+	value := partyWord(at.Party)
+	words := fmt.Sprintf("%s of %s runs", screen.Some(at.Has, "job"), value)
+	if at.Has != 1 {
+		words = fmt.Sprintf("%s of %s run", screen.Some(at.Has, "job"), value)
+	}
+	if at.Before > 0 {
+		words += fmt.Sprintf("; %s of %s before it", screen.Some(at.Before, "job"), value)
+	}
+	if at.Ahead > 0 {
+		words += fmt.Sprintf("; %s before the next turn of %s", screen.Some(at.Ahead, "other turn"), value)
+	} else {
+		words += fmt.Sprintf("; %s has the next turn", value)
+	}
+	w.because("It waits for a free child and its turn: values of queue %s take turns, and its value is %s (%s).", screen.InShell(w.job.Queue), value, words)
+	w.is(InLine)
 }
 
 // waitsAt tells of the throttle in whose waitlist the job stands.

@@ -26,7 +26,7 @@ var keyTypes = []keyType{
 	{"oarlock:turns:", "", "hash"}, {"oarlock:lanes:", "", "zset"}, {"oarlock:lane:", "", "list"},
 	{"oarlock:cron:", "", "hash"}, {"oarlock:cron-held:", "", "hash"}, {"oarlock:cron-files:", "", "set"},
 	{"oarlock:waitlist:", "", "zset"}, {"oarlock:waitlists:", "", "hash"}, {"oarlock:open:", "", "zset"}, {"oarlock:due:", "", "zset"},
-	{"oarlock:rota:", "", "zset"}, {"oarlock:over:", "", "zset"}, {"oarlock:rested:", "", "zset"}, {"oarlock:virtual", "", "hash"},
+	{"oarlock:rota:", "", "zset"}, {"oarlock:over:", "", "zset"}, {"oarlock:rested:", "", "zset"}, {"oarlock:fair:", "", "zset"}, {"oarlock:virtual", "", "hash"},
 	{"oarlock:wait:", "", "zset"}, {"oarlock:eldest:", "", "zset"}, {"oarlock:starts:", "", "zset"}, {"oarlock:seen", "", "hash"}, {"oarlock:served", "", "zset"},
 	{"oarlock:orders", "", "hash"}, {"oarlock:asker:", "", "hash"}, {"oarlock:asked:", "", "zset"}, {"oarlock:windows", "", "hash"},
 	{"oarlock:reconsider", "", "hash"}, {"oarlock:waited", "", "set"}, {"oarlock:held", "", "set"},

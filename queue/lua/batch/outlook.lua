@@ -7,8 +7,9 @@
 --          with one of its keys, which makes the others 0, or ''; or, of every queue, which needs of the key space are not known here: then
 --          what is there may be more than these numbers say, and nothing of it is to be taken; of a queue that has keys, how many jobs
 --          stand behind others, else -1; since when a turn is held for which somebody waits, or 0; 1 if the queue
---          is ruled: then jobs may be had of waitlists that are open, too; and since when the one that is next in turn, not of
---          these, has been missing nothing but a free child, 0 if there is none
+--          is ruled: then jobs may be had of waitlists that are open, too, each of which counts as one, and those of values that wait
+--          for their turns with their jobs, as far as twenty; and since when the one that is next in turn has been missing
+--          nothing but a free child, 0 if there is none
 --
 -- Reads    ql:q:<queue>-work|scheduled|recur|locks; ql:j:<jid>  time, priority, oarlock-lane; ql:paused_queues; ql:oarlock:rules, and
 --          ql:oarlock:behind and ql:oarlock:lanes:<queue> of a queue that has keys; of a ruled one
@@ -31,14 +32,30 @@ local function line(queue)
   return math.max(0, numeric(type(behind) == 'string' and behind, 0)), first[2] or '0'
 end
 
--- waitlists(queue) -> whether it is ruled, how many waitlists may be tried, when the next is to be opened
+-- turns_of(queue) -> how many jobs more may be had of open waitlists that wait for nothing but their turn, and since when the first of them does
+local function turns_of(queue)
+  local lines, more, since = ask('ZREVRANGE', 'ql:oarlock:open:' .. queue, '0', '19'), 0, nil
+  local records = #lines > 0 and ask('HMGET', 'ql:oarlock:waitlists:' .. queue, unpack(lines)) or {}
+  for i, line in ipairs(lines) do
+    local when = string.match(records[i] or '', '^(%S+) %d+ 0:=')
+    if when then
+      more = more + math.max(0, ask('ZCARD', 'ql:oarlock:waitlist:' .. #queue .. ':' .. queue .. line) - 1)
+      since = math.min(since or math.huge, numeric(when, now))
+    end
+  end
+  return more, since
+end
+
+-- waitlists(queue) -> whether it is ruled, how many waitlists may be tried, when the next is to be opened, and since when one waits for its turn
 local function waitlists(queue)
   if not any_keys or redis.call('HEXISTS', 'ql:oarlock:rules', 'q:' .. queue) == 0 then return 0 end
   if redis.call('EXISTS', 'ql:oarlock:waitlists:' .. queue) == 0 then return 1, 0 end
   local open, key = ask('ZCARD', 'ql:oarlock:open:' .. queue), 'ql:oarlock:due:' .. queue
   local when = tonumber(ask('ZRANGE', key, '0', '0', 'WITHSCORES')[2])
-  if when and when <= now then return 1, open + ask('ZCOUNT', key, '-inf', ARGV[1]) end
-  return 1, open, when
+  local more, since = 0, nil
+  if open > 0 then more, since = turns_of(queue) end
+  if when and when <= now then return 1, open + more + ask('ZCOUNT', key, '-inf', ARGV[1]), nil, since end
+  return 1, open + more, when, since
 end
 
 local function look(queue)
@@ -70,7 +87,8 @@ local function look(queue)
     end
     if shelved and (not due or shelved < due) then due = shelved end
   end
-  local ruled, open, opens = waitlists(queue)
+  local ruled, open, opens, waits = waitlists(queue)
+  if waits then since = math.min(since, waits) end
   if opens and (not due or opens < due) then due = opens end
   return { ready + (open or 0), text17(put), due and text17(due) or '0', paused(queue), '', behind or -1, blocked or '0', ruled,
     since < math.huge and text17(since) or '0' }

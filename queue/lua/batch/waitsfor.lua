@@ -12,6 +12,8 @@
 --   share, has      of a throttle with values, how many places its value has a share of, and takes
 --   rate, period    starts, and in how many seconds
 --   asks      what holds while its command fails: closed or open
+--   turn      1: it waits for nothing but the turn of its value (party) and a free child, and for no throttle; ahead: how many waitlists come before
+--             its own, as far as that is known; has: how many places its value takes
 --   held      list of holders, the first twenty members
 --
 -- Reads    ql:j:<jid>; ql:oarlock:rules; ql:th:<tid>, ql:th:<tid>-locks; the keys of waitlists and rotas
@@ -31,11 +33,20 @@ if not record then return told end
 local list = { queue = queue, line = line, key = key, id = #queue .. ':' .. queue .. line, record = record }
 if not (read_record(list) or find_again(list, tonumber(ARGV[1]))) then return told end
 local tid, party = list.tid, list.party
-say('throttle', tid)
+if tid then say('throttle', tid) end
 say('places', list.places)
 say('since', text17(list.since))
 say('before', rank)
 say('party', party)
+if not tid then
+  say('turn', 1)
+  local turn = redis.call('ZREVRANK', 'ql:oarlock:open:' .. queue, line)
+  say('ahead', turn)
+  local rules = redis.call('HGET', 'ql:oarlock:rules', 'q:' .. queue)
+  local fair = rules and read_rules(rules).fair
+  if fair then say('has', redis.call('ZCARD', 'ql:th:' .. fair .. '=' .. party .. '-locks')) end
+  return told
+end
 if redis.call('ZSCORE', 'ql:oarlock:open:' .. queue, line) then say('open', 1) end
 say('opens', redis.call('ZSCORE', 'ql:oarlock:due:' .. queue, line))
 local limits = throttle_fields(tid, 'maximum', 'oarlock-limit')

@@ -72,7 +72,7 @@ function ask_special(batch, takes, settlements, named, edition)
   if takes and not edition then
     local words = redis.pcall('SMEMBERS', 'ql:oarlock:needs')
     for _, word in ipairs(words) do
-      if word ~= 'rules' and word ~= 'park' and word ~= 'keys' then batch.lacks = lacking() end
+      if word ~= 'rules' and word ~= 'park' and word ~= 'keys' and word ~= 'fair' then batch.lacks = lacking() end
     end
     if #words > 0 then special = special - 1 end
   end

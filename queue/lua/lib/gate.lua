@@ -44,6 +44,10 @@ function read_rules(text)
   local rules = cjson.decode(text)
   rules.known, rules.wants, rules.given, rules.by = {}, {}, {}, rules.by or {}
   rules.bypasses = false
+  rules.turns_only = rules.fair ~= nil
+  for _, tid in ipairs(rules.throttles or {}) do
+    if rules.by[tid] then rules.fair = rules.fair or tid end
+  end
   local function check(of, ...) -- these are tables, where they are there: else it raises
     for _, name in ipairs({ ... }) do next(of[name] or {}) end
   end
@@ -108,6 +112,7 @@ end
 --   derived  how many names at the end of text are not its own
 --   line     the name of its waitlist
 --   asks     whether commands decide about it, too
+--   value    in whose turn it starts, and weight, how many places it takes: of a fair queue; see fair.lua
 function needs_of(g, rules, queue, f)
   local word, wants = f[2] or '', rules.wants
   if f[11] or f[14] then word, wants = word .. '\0' .. (f[15] or '') .. '\0' .. (f[11] or '') .. '\0' .. (f[14] or ''), rules.given end
@@ -125,7 +130,7 @@ function needs_of(g, rules, queue, f)
   word = queue .. '\0' .. word
   local known = g.needs[word]
   if not known then
-    known = list_needs(want, queue, values)
+    known = list_needs(rules, want, queue, values)
     g.needs[word] = known
     if #want.counted == 0 then want.known = known end
   end
@@ -179,9 +184,9 @@ function own_names(f)
   return own
 end
 
--- list_needs(want, queue, values) -> as needs_of
+-- list_needs(rules, want, queue, values) -> as needs_of
 -- Rare.
-function list_needs(want, queue, values)
+function list_needs(rules, want, queue, values)
   local list, names, given_once = {}, {}, {}
   local function need(tid, party, base, value)
     list[#list + 1] = { tid = tid, places = want.weight, party = party, base = base, value = value }
@@ -189,7 +194,7 @@ function list_needs(want, queue, values)
   for _, tid in ipairs(want.names) do
     if values[tid] then
       need(tid .. '=' .. values[tid], queue, tid, values[tid])
-      need(tid, values[tid])
+      if not (rules.turns_only and tid == rules.fair) then need(tid, values[tid]) end
     else
       need(tid, queue)
     end
@@ -203,7 +208,7 @@ function list_needs(want, queue, values)
     for _ = 1 + (given_once[item.tid] or 0), want.weight do names[#names + 1] = item.tid end
   end
   local text = cjson.encode(names)
-  return { text = text, list = list, asks = want.asks, derived = text14(#names - #want.own), line = #text > 256 and redis.sha1hex(text) or text }
+  return { text = text, list = list, asks = want.asks, value = rules.fair and values[rules.fair], weight = want.weight, derived = text14(#names - #want.own), line = #text > 256 and redis.sha1hex(text) or text }
 end
 
 -- values_of(g, want, rules, queue, f) -> the job's values, in the order of the throttles that count by some, and by their names

@@ -129,7 +129,9 @@ function try_forgotten(g, queue)
     local list = { id = #queue .. ':' .. queue .. line, record = record }
     if line ~= 'shape' and read_record(list) then
       spend(g.batch, 3)
-      if not is_waited_for(g, list) then
+      if not list.tid then
+        redis.call('ZADD', 'ql:oarlock:open:' .. queue, 'NX', '0', line)
+      elseif not is_waited_for(g, list) then
         open_list(g, queue, line)
         list = list_named(g, queue, line)
         leave_throttles(g, list) -- what they know of it else would keep a place for it

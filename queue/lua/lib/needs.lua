@@ -2,7 +2,7 @@
 -- key or field that an older version would take for something else. Who lacks one settles and renews what it has, and takes
 -- nothing. A word that comes to these ends the edition of the rules when it is written; see edition.lua.
 
-known_needs = { keys = true, rules = true, park = true }
+known_needs = { keys = true, rules = true, park = true, fair = true }
 
 -- lacking() -> 'needs ' and the words that are not known here, nil if all are; and how many there are of all
 -- Rare.

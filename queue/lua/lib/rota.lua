@@ -160,6 +160,7 @@ function has_claim(g, queue, line)
     return false, nil, true
   end
   if not (list.record and read_record(list)) then return true end -- it is tried, see drop_gone and restore_record
+  if not list.tid then return false, nil, true end
   if defined_as(g, list.tid).borrow and redis.call('ZSCORE', 'ql:oarlock:over:' .. list.tid, list.party) then return false end
   local rules = rules_of(g, queue)
   if not (rules and rules.asks) then return true, list.tid end

@@ -35,20 +35,24 @@ end
 function waiting_room(g)
   g.waiting = {
     begin = begin_waiting, find_again = find_again, write_found = write_found, sort_anew = sort_anew, list_named = list_named, stand = stand, file = file, write_filed = write_filed, forget_round = forget_round, write_lists = write_lists, heads_of = heads_of,
-    file_behind = file_behind, claims_before = claims_before, charge = charge, stir_all = stir_all, no_token = no_token, use_tokens = use_tokens,
+    file_behind = file_behind, file_in_turn = file_in_turn, claims_before = claims_before, charge = charge, stir_all = stir_all, no_token = no_token, use_tokens = use_tokens,
     write_tokens = write_tokens,
   }
   return g.waiting
 end
 
 -- sort_out(g, rules, queue, room) -> how many were handed out
--- The inbox, and the waitlists that are open, by their scores; again, where some are opened meanwhile.
+-- The inbox, and the waitlists that are open, by their scores; again, where some are opened meanwhile. In a fair queue that holds more than there is
+-- room for, values take turns.
 function sort_out(g, rules, queue, room)
-  local done = 0
+  local done, fair = 0, rules.fair
   if redis.call('EXISTS', 'ql:oarlock:waitlists:' .. queue, 'ql:oarlock:open:' .. queue) > 0 then -- the first may be lost, see try_forgotten
     local waiting = g.waiting or waiting_room(g)
     if waiting.begin(g, rules, queue) then return 0 end
+  elseif fair then
+    fair = redis.call('ZCARD', 'ql:q:' .. queue .. '-work') > room
   end
+  if fair then return take_turns(g, rules, queue, room) end
   for _ = 1, 3 do
     done = done + sort_once(g, rules, queue, room - done)
     g.opened[queue] = nil
@@ -58,12 +62,15 @@ function sort_out(g, rules, queue, room)
   return done
 end
 
--- sort_once(g, rules, queue, room) -> as sort_out
-function sort_once(g, rules, queue, room)
+-- sort_once(g, rules, queue, room, phase) -> as sort_out, and the round
+--   phase   of a fair queue: files, only the inbox, of which jobs are filed without being asked; or picks, only open waitlists, in turn
+function sort_once(g, rules, queue, room, phase)
   local batch = g.batch
   local c = { queue = queue, rules = rules, room = room, fit = {}, chosen = {}, gone = {}, filed = {}, unfiled = {}, from = 0, inbox = {}, next = 1, step = 1, open = {}, counts = g.counts[queue] or {} }
   g.counts[queue] = c.counts
-  if g.waiting then
+  if phase then
+    begin_turns(g, c, phase)
+  elseif g.waiting then
     for _, line in ipairs(redis.call('ZREVRANGE', 'ql:oarlock:open:' .. queue, '0', '31')) do
       local list = g.waiting.list_named(g, queue, line)
       if not list.record and g.waiting.find_again(list, g.now) then g.waiting.write_found(list) end -- somebody deleted it
@@ -88,18 +95,20 @@ function sort_once(g, rules, queue, room)
   if c.held then hold_all(g, c) end
   local ran = run_chosen(batch, queue, c.fit, c.gone, 0)
   if g.waiting then g.waiting.write_lists(g, c) end
-  return ran
+  if g.turns then write_turns(g) end
+  return ran, c
 end
 
 -- choose_candidates(g, c): one candidate after the other, as far as there is room
 function choose_candidates(g, c)
   local batch = g.batch
   local keyed = batch.ordered[c.queue]
+  c.alike = c.files and not keyed
   while #c.fit < c.room do
     if batch.commands <= 0 or g.left <= 0 then batch.more = 1 end
     if batch.more == 1 then break end
     local list, jid, place, f
-    if c.open[1] or c.alike or keyed then
+    if c.open[1] or c.alike or keyed or c.picks or c.files then
       list, jid, place = next_candidate(g, c)
     else
       jid, place, f = choose_free(g, c)
@@ -111,7 +120,7 @@ function choose_candidates(g, c)
     if list or not c.alike or not g.waiting.file_behind(g, c, jid, place) then
       local filed = #c.filed
       try_gate(g, c, list, jid, place, f)
-      c.alike = #c.filed > filed and not keyed
+      c.alike = (c.files or #c.filed > filed) and not keyed
     end
   end
 end
@@ -144,10 +153,10 @@ end
 -- write it costs more than all else
 function list_inbox(g, c)
   if not g.inbox then return end
-  local key, many = 'ql:q:' .. c.queue .. '-work', #c.filed > 0 and g.left or math.max(20, math.min(100, c.room))
+  local key, many = 'ql:q:' .. c.queue .. '-work', c.files and c.files + 1 or #c.filed > 0 and g.left or math.max(20, math.min(100, c.room))
   local first, last = text14(c.from), text14(c.from + many - 1)
   c.next = 1
-  if #c.open > 0 or #c.filed > 0 then
+  if #c.open > 0 or #c.filed > 0 or c.files then
     c.inbox, c.step = redis.call('ZREVRANGE', key, first, last, 'WITHSCORES'), 2
   else
     c.inbox, c.step = redis.call('ZREVRANGE', key, first, last), 1
@@ -159,6 +168,11 @@ end
 -- next_candidate(g, c) -> the waitlist of which it is the head (nil: it comes from the inbox), jid, score (text)
 function next_candidate(g, c)
   local best, place
+  if c.picks then return next_in_turn(g, c) end
+  if c.files then
+    if c.files <= 0 then return nil end
+    c.files = c.files - 1
+  end
   if not c.inbox[c.next] then list_inbox(g, c) end
   local at = c.next
   place = c.step == 2 and c.inbox[at + 1]
@@ -236,6 +250,7 @@ function try_gate(g, c, list, jid, place, f)
   if #need.list > 0 then
     local fits, lent = has_places(g, c, list, job, need, place)
     if not fits then return end
+    if c.picks and need.value then charge_turn(g, c, need, place) end
     if lent and path ~= 'resumed' then path = 'lent' end
   elseif (job.leg or f[16] == 'stalled') and job.throttles then
     give_up(g, job) -- by other rules it had places, and needs none now
@@ -265,6 +280,10 @@ function has_places(g, c, list, job, need, place)
   local item, when, beyond
   local asked, permitted
   if need.asks and not held then asked, permitted = undecided(g, need, job.jid) end
+  if c.files and need.value and not (held or permitted) then
+    g.waiting.file_in_turn(g, c, job.jid, job.fields[16], job.fields[10], place, own or g.waiting.list_named(g, c.queue, need.line, need), need)
+    return false
+  end
   if not stood or stood.open or held or permitted then
     item, when, beyond = refusal(g, need, stood, held)
     if asked and not item then item, beyond = asked, nil end -- what another would lend is nothing to the command

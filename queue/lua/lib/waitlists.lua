@@ -28,14 +28,20 @@ function list_named(g, queue, line, need)
 end
 
 -- read_record(list) -> whether its record could be read; then it has since, places, tid, party and mark
+-- It waits for nothing but its turn if it has no tid; then party is the value of its jobs. See fair.lua.
 -- Rare.
 function read_record(list)
   local since, places, length, rest = string.match(list.record, '^(%S+) (%d+) (%d+):(.*)$')
   since, length = numeric(since, nil), tonumber(length)
-  if not since or length < 1 or length > #rest then return false end
+  if not since or length > #rest then return false end
   list.since, list.places, list.mark = since, tonumber(places), places .. ':' .. list.id
-  list.tid, list.party = string.sub(rest, 1, length), string.sub(rest, length + 1)
-  return true
+  if length > 0 then
+    list.tid, list.party = string.sub(rest, 1, length), string.sub(rest, length + 1)
+  else
+    list.tid, list.party = nil, string.match(rest, '^=(.*)$')
+    list.open = list.party ~= nil
+  end
+  return list.party ~= nil
 end
 
 -- find_again(list, now) -> whether throttles know of it whose record somebody overwrote; then it has what read_record finds
@@ -81,7 +87,8 @@ end
 
 -- write_record(list)
 function write_record(list)
-  list.record = text17(list.since) .. ' ' .. list.places .. ' ' .. #list.tid .. ':' .. list.tid .. list.party
+  local where = list.tid and #list.tid .. ':' .. list.tid or '0:='
+  list.record = text17(list.since) .. ' ' .. list.places .. ' ' .. where .. list.party
   redis.call('HSET', 'ql:oarlock:waitlists:' .. list.queue, list.line, list.record)
 end
 
@@ -101,9 +108,10 @@ function stand(g, rules, list, head, item, when, beyond)
     list.open = false
   end
   local there = list.record and list.tid == item.tid and list.party == item.party
+  if rules.fair then head = rank_of(g, rules, list, head) end
   if not there or beyond ~= list.beyond then wait_for(g, t, item, list.mark, head, beyond) end
   -- Only now: one that waits nowhere is never opened again.
-  if list.record and not there then wait_no_more(g, places_of(g, item_of(list.tid)), list.party, list.mark) end
+  if list.record and list.tid and not there then wait_no_more(g, places_of(g, item_of(list.tid)), list.party, list.mark) end
   list.beyond = beyond
   if when then
     redis.call('ZADD', 'ql:oarlock:due:' .. queue, text17(when), list.line)
@@ -154,7 +162,12 @@ function open_list(g, queue, line, head)
   local known = g.lists[id]
   if known and (known.open or not known.record) then return end
   if not head then head = tonumber(redis.call('ZREVRANGE', 'ql:oarlock:waitlist:' .. id, '0', '0', 'WITHSCORES')[2]) end
-  redis.call('ZADD', 'ql:oarlock:open:' .. queue, text17(head or 0), line)
+  local rules = rules_of(g, queue)
+  if rules and rules.fair then -- it may have its rank already
+    redis.call('ZADD', 'ql:oarlock:open:' .. queue, 'NX', text17(head or 0), line)
+  else
+    redis.call('ZADD', 'ql:oarlock:open:' .. queue, text17(head or 0), line)
+  end
   g.opened[queue] = true
 end
 
@@ -216,6 +229,12 @@ function file_behind(g, c, jid, place)
   if f[1] ~= 'waiting' or f[2] ~= c.queue or f[4] or f[5] or f[6] or f[7] or c.chosen[jid] then return false end
   local need, want = needs_of(g, c.rules, c.queue, { false, f[3], f[10], f[9] })
   local list = need.own
+  if c.files and need.value then
+    if want.windows then return false end
+    spend(g.batch, 4)
+    file_in_turn(g, c, jid, f[1], f[8], place, list or list_named(g, c.queue, need.line, need), need)
+    return true
+  end
   if not (list and list.record) or list.open or need.asks or want.windows then return false end
   spend(g.batch, 4)
   file(g, c, jid, f[1], f[8], place or score_of(c, jid), list, need)
@@ -287,13 +306,15 @@ end
 function look_at_head(g, list)
   local head = redis.call('ZREVRANGE', list.key, '0', '0', 'WITHSCORES')[2]
   if not head then return dissolve(g, list) end
+  local rules = rules_of(g, list.queue)
+  if rules and rules.fair then head = rank_of(g, rules, list, head) end
   if list.open then redis.call('ZADD', 'ql:oarlock:open:' .. list.queue, head, list.line) end
   if not list.record then return end
-  redis.call('ZADD', wait_key(list.tid, list.party), 'XX', head, list.mark)
+  if list.tid then redis.call('ZADD', wait_key(list.tid, list.party), 'XX', head, list.mark) end
   if list.started and g.now > list.since + 1 then
     list.since = g.now
     write_record(list)
-    grow_old(g, list)
+    if list.tid then grow_old(g, list) end
   end
   list.started = false
 end
@@ -312,7 +333,10 @@ function dissolve(g, list)
   end
   leave_throttles(g, list)
   redis.call('HDEL', key, list.line)
-  if redis.call('HLEN', key) == 1 then redis.call('DEL', key) end
+  if redis.call('HLEN', key) == 1 then
+    redis.call('DEL', key)
+    if g.turns then forget_turns(g, list.queue) end
+  end
   redis.call('ZREM', 'ql:oarlock:open:' .. list.queue, list.line)
   redis.call('ZREM', 'ql:oarlock:due:' .. list.queue, list.line)
   list.record, list.open, list.tid, list.party, list.beyond = false, false, nil, nil, nil
@@ -320,6 +344,7 @@ end
 
 -- leave_throttles(g, list): none of them knows of it any more
 function leave_throttles(g, list)
+  if not list.tid then return end
   for tid in pairs(tids_of(list)) do
     redis.call('ZREM', 'ql:oarlock:eldest:' .. tid, list.mark)
     if g.places[tid] then g.places[tid].eldest = nil end
