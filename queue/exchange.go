@@ -226,7 +226,7 @@ func exchangeArgs(worker string, settlements []*Settlement, puts [][]Put, take T
 	case take.hurries:
 		spare = 2
 	}
-	args = append(args, string(order), take.Cursor, take.count(), take.MaxJob, spare)
+	args = append(args, string(order), take.Cursor, take.count(), take.maxJob(), spare)
 	for i, q := range take.Queues {
 		head := ""
 		if i < len(take.Heads) && take.Heads[i] > 0 {

@@ -14,7 +14,7 @@ type look struct {
 // script that sees when another's turn comes.
 func (s *Session) mayHurry(take Take, now float64) bool {
 	last := s.lastLook.Load()
-	return last != nil && take.Count > 0 && !take.Spare && len(take.Queues) > 0 && last.queue == take.Queues[0] && takesFirst(take) &&
+	return last != nil && take.Count > 0 && !take.Spare && len(take.Passes) == 0 && len(take.Queues) > 0 && last.queue == take.Queues[0] && takesFirst(take) &&
 		now >= last.at && now < last.at+lookEvery
 }
 

@@ -6,14 +6,14 @@ import (
 )
 
 // standingNames is how many names a Standing keeps.
-const standingNames = 8
+const standingNames = 32
 
 // Standing is something that stands in the way of a job without being its fault: since
 // when, how often it was met, and by whom last. The zero value is nothing.
 type Standing struct {
 	First float64  `json:"first"` // seconds since the epoch
 	Count int      `json:"count"`
-	Names []string `json:"names,omitempty"` // who met it: the last eight, each once
+	Names []string `json:"names,omitempty"` // who met it: the last 32, each once
 }
 
 // Met returns s as it is after it was met once more, at the time now, by name; "" is

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -38,6 +39,10 @@ type Take struct {
 	// Bytes, if positive, is how many bytes of data the jobs may have together where that is less than a call brings at most, 4 MiB. A
 	// single job may have more.
 	Bytes int64
+	// Passes names, per queue, classes of which nothing is wanted now. Their jobs stay where they are, for other workers, and the take
+	// looks behind them: behind 100 of a queue at most. Those that somebody lost are handed out all the same. With Oldest, queues are
+	// served in the order of Heads.
+	Passes map[string][]string
 	// Spare leaves locks alone that have run out. While Redis was away nobody could renew
 	// theirs; right after its return they are to be given the time for it.
 	Spare bool
@@ -50,6 +55,9 @@ type Take struct {
 // each time. That is round-robin by other names, so that many workers of one list of queues do not
 // all begin with the same.
 func (t Take) drawn() Take {
+	if t.Order == Oldest && len(t.Passes) > 0 {
+		return t.byHead()
+	}
 	if t.Order != Shuffled {
 		return t
 	}
@@ -57,6 +65,26 @@ func (t Take) drawn() Take {
 	rand.Shuffle(len(t.Queues), func(i, j int) { t.Queues[i], t.Queues[j] = t.Queues[j], t.Queues[i] })
 	t.Order, t.Cursor = RoundRobin, 0
 	return t
+}
+
+// byHead is the take with its queues in the order in which their next jobs were put, as far as that is known, to be served one after the other.
+func (t Take) byHead() Take {
+	heads := map[string]float64{}
+	for i, head := range t.Heads {
+		heads[t.Queues[i]] = head
+	}
+	t.Queues, t.Heads, t.Order = slices.Clone(t.Queues), nil, Ordered
+	slices.SortStableFunc(t.Queues, func(a, b string) int { return cmp.Compare(heads[a], heads[b]) })
+	return t
+}
+
+// maxJob is MaxJob as the scripts read it: behind a blank, the classes of which nothing is wanted.
+func (t Take) maxJob() any {
+	if len(t.Passes) == 0 {
+		return t.MaxJob
+	}
+	text, _ := json.Marshal(t.Passes) // of strings
+	return fmt.Sprintf("%d %s", t.MaxJob, text)
 }
 
 // callBytes is how many bytes of data a call brings at most, as in the scripts.

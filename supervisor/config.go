@@ -42,6 +42,9 @@ type Config struct {
 	// Ask runs a retry_command for a pool: it is given input and has AskTime, and Ask returns what it printed, or a sentence
 	// that says why it did not answer. Several may be asked at once; nil: nobody is.
 	Ask func(ctx context.Context, pool string, command []string, input []byte) ([]byte, error)
+	// Awake, if not nil, lists the pools of all supervisors of the namespace that answer just now. Pools ask it when their children
+	// do not know the class of a job. It waits no longer than ctx; several may ask at once.
+	Awake func(ctx context.Context) []WorkingPool
 	// Clock returns the time since some fixed moment and runs on while the machine
 	// sleeps; nil means CLOCK_BOOTTIME, by which the guards of real children end leases.
 	// Tests with children of their own bring their own.
@@ -59,6 +62,9 @@ const AutoPrefetch = pool.Auto
 
 // EachEnd is by how much a stop lasts longer, at most, for each child and each job that there is, while they still end.
 const EachEnd = pool.EachEnd
+
+// WorkingPool is a pool of some supervisor that takes jobs.
+type WorkingPool = pool.Working
 
 // AskTime is how long a retry_command has for its answer.
 const AskTime = pool.AskTime

@@ -85,13 +85,16 @@ func (j *fakeJob) enter(state string) {
 }
 
 // put adds n waiting jobs j0 … to the queue q.
-func (f *fakeRedis) put(n int) {
+func (f *fakeRedis) put(n int) { f.putOf("K", n) }
+
+// putOf is put for jobs of a class.
+func (f *fakeRedis) putOf(klass string, n int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for range n {
 		jid := fmt.Sprintf("j%d", len(f.jobs))
 		f.jobs[jid] = &fakeJob{in: f.in, time: f.Now(), Taken: queue.Taken{
-			JID: jid, Klass: "K", Queue: "q", Data: []byte("{}"), Size: 2, Retries: 5, Remaining: 5,
+			JID: jid, Klass: klass, Queue: "q", Data: []byte("{}"), Size: 2, Retries: 5, Remaining: 5,
 		}}
 		f.jobs[jid].enter("waiting")
 		f.order = append(f.order, jid)
@@ -433,7 +436,7 @@ func (s *fakeSession) next(take queue.Take) *fakeJob {
 		}
 	}
 	for i, jid := range s.order {
-		if j := s.jobs[jid]; slices.Contains(take.Queues, j.Queue) {
+		if j := s.jobs[jid]; slices.Contains(take.Queues, j.Queue) && !slices.Contains(take.Passes[j.Queue], j.Klass) {
 			s.order = slices.Delete(s.order, i, i+1)
 			return j
 		}
@@ -483,6 +486,7 @@ func (s *fakeSession) settle(x queue.Settlement) queue.SettleResult {
 		case front:
 			j.enter("waiting")
 			s.order = append([]string{j.JID}, s.order...)
+			s.tell(queue.Notice{Kind: queue.NoticeWake, Queue: j.Queue})
 		default:
 			j.enter("waiting")
 			s.line(j.JID)

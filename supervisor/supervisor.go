@@ -101,6 +101,7 @@ func build(cfg Config, r redis, start pool.Starter) *Supervisor {
 			OnEvent:    cfg.OnEvent,
 			Callback:   cfg.Callback,
 			Ask:        cfg.Ask,
+			Awake:      cfg.Awake,
 			ChildLog:   cfg.ChildLog,
 			Poll:       cfg.PollInterval,
 			InFlight:   new(atomic.Int64),

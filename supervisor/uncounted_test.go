@@ -1,6 +1,7 @@
 package supervisor
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"sync/atomic"
@@ -46,17 +47,124 @@ func TestAClassThatOneSupervisorDoesNotKnowWaitsForTheOther(t *testing.T) {
 	})
 }
 
+// awake lists the pools of worlds as the supervisors of these tell of themselves.
+func awake(worlds ...*fakeWorld) func(context.Context) []WorkingPool {
+	return func(context.Context) (all []WorkingPool) {
+		for _, w := range worlds {
+			for _, p := range w.s.Snapshot().Pools {
+				all = append(all, WorkingPool{Worker: p.Worker, Generations: []int{p.Generation}, Queues: p.Queues})
+			}
+		}
+		return all
+	}
+}
+
+// hosts are two supervisors of one queue, which tell each other of their pools: the program of the first knows Old, that of the second Old and
+// New. A job takes them 20 ms, or 1 ms to say that it is not known.
+func hosts(t *testing.T, olds, news int) (old, new *fakeWorld) {
+	old, new = newFakeWorld(t), newFakeWorld(t)
+	new.redis = old.redis
+	old.cfg.Name, new.cfg.Name = "old", "new"
+	old.cfg.Pools[0].Children, new.cfg.Pools[0].Children = olds, news
+	old.host.work = func(job *protocol.Job, _ <-chan runner.Cause) *runner.Ending {
+		if job.Klass == "New" {
+			time.Sleep(time.Millisecond)
+			if olds%2 == 0 {
+				return exited(69, protocol.ExitUnknown)
+			}
+			return said(protocol.Unknown)
+		}
+		time.Sleep(20 * time.Millisecond)
+		return said(protocol.Ack)
+	}
+	new.host.work = lasting(20 * time.Millisecond)
+	for _, w := range []*fakeWorld{old, new} {
+		w.cfg.Pools[0].UnknownFor = 15 * time.Minute
+		w.cfg.Awake = awake(old, new)
+	}
+	return old, new
+}
+
+// Jobs of a class that only new code knows, beside an old host that has nothing else to do, or very much.
+func TestAClassOfNewCodeGoesToTheHostThatKnowsIt(t *testing.T) {
+	for _, children := range [][2]int{{1, 3}, {1, 12}, {30, 1}, {12, 3}} {
+		runBubble(t, fmt.Sprintf("%d and %d children", children[0], children[1]), func(t *testing.T) {
+			old, new := hosts(t, children[0], children[1])
+			old.run()
+			new.run()
+			done := func(class string) int {
+				old.redis.mu.Lock()
+				defer old.redis.mu.Unlock()
+				n := 0
+				for _, j := range old.redis.in["complete"] {
+					if j.Klass == class {
+						n++
+					}
+				}
+				return n
+			}
+			old.redis.putOf("New", 60)
+			time.Sleep(3 * time.Second)
+			same(t, done("New"), 60, "of 60 jobs of the new class %d are done after 3 s")
+
+			// Jobs of the old class that would take 2.4 s without the new one.
+			each := 2400 / 20 * (children[0] + children[1]) / 60
+			for range 60 {
+				old.redis.putOf("Old", each)
+				old.redis.putOf("New", 1)
+			}
+			time.Sleep(3 * time.Second)
+			same(t, done("New"), 120, "among jobs of the old class %d of 120 of the new one are done after 3 s")
+			same(t, done("Old"), 60*each, "meanwhile %d of the old one are done")
+			for jid := range 60 {
+				between(t, old.host.begun(fmt.Sprintf("j%d", jid)), 0, 5, "the old host was asked %d times for one job")
+			}
+			old.stop()
+			new.stop()
+			old.wait()
+			new.wait()
+		})
+	}
+}
+
+// A job whose class another host may know waits for that one, however busy it is, but not for ever; and not for one that does not answer.
+func TestAClassWaitsForAHostThatWasNotAsked(t *testing.T) {
+	for name, failed := range map[string]time.Duration{"busy": time.Hour, "standing still": 15 * time.Minute} {
+		runBubble(t, name, func(t *testing.T) {
+			old, new := hosts(t, 2, 1)
+			if name != "busy" {
+				old.cfg.Awake = awake(old)
+			}
+			new.host.work = lasting(24 * time.Hour)
+			new.runFor(time.Second, 1)
+			old.run()
+			old.redis.putOf("New", 1)
+			time.Sleep(failed - 10*time.Second)
+			if j := old.redis.job("j1"); j.state == "failed" || j.Remaining != j.Retries {
+				t.Errorf("it is %s, with %d of %d retries", j.state, j.Remaining, j.Retries)
+			}
+			time.Sleep(2 * time.Minute)
+			j := old.redis.job("j1")
+			same(t, j.state, "failed", "it is %s")
+			between(t, old.host.begun("j1"), 20, 300, "it was begun %d times")
+			old.stop()
+			old.wait()
+			new.stopNow()
+		})
+	}
+}
+
 func TestAClassThatNobodyKnowsFailsInTheEnd(t *testing.T) {
 	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.cfg.Pools[0].UnknownFor = 15 * time.Minute
 		w.host.work = func(*protocol.Job, <-chan runner.Cause) *runner.Ending { return said(protocol.Unknown) }
 		w.runFor(14*time.Minute, 3)
 		w.want("failed", 0)
-		if j := w.redis.job("j0"); j.Unknown.Count < 30 || strings.Join(j.Unknown.Names, ",") != "host generation 1" {
+		if j := w.redis.job("j0"); j.Unknown.Count < 30 || len(j.Unknown.Names) != 1 || !strings.HasSuffix(j.Unknown.Names[0], " generation 1") {
 			t.Errorf("what is kept is %+v", j.Unknown)
 		}
 		w.after(2*time.Minute, "failed", 3)
-		if s := w.redis.job("j0").settlement; s.Group != "unknown-klass" || !strings.Contains(s.Message, "K for 15m") || !strings.Contains(s.Message, "host generation 1") {
+		if s := w.redis.job("j0").settlement; s.Group != "unknown-klass" || !strings.Contains(s.Message, "K for 15m") || !strings.Contains(s.Message, " generation 1") {
 			t.Errorf("it failed as %s: %s", s.Group, s.Message)
 		}
 	})

@@ -344,8 +344,8 @@ func (w *why) unknown() {
 		return
 	}
 	if u := kept.Unknown; u.Count > 0 {
-		w.because("No program that was asked knows its class %s: %s times since %s (%s ago), last of %s. It is offered again until the unknown_for of its pool is over, and fails then.",
-			w.job.Klass, screen.Count(u.Count), screen.Moment(u.First), screen.Ago(u.First, now), strings.Join(u.Names, ", "))
+		w.because("No program that was asked knows its class %s: %s times since %s (%s ago), last of %s. It is offered again until the unknown_for of its pool is over (four times as long while another pool of its queue was not asked), and fails then.",
+			w.job.Klass, screen.Count(u.Count), screen.Moment(u.First), screen.Ago(u.First, now), strings.Join(u.Names[max(len(u.Names)-8, 0):], ", "))
 		w.is(UnknownKlass)
 	}
 	if u := kept.Unstarted; u.Count > 0 {

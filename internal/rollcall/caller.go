@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// answerWithin is how long an answer may take, from when the question was published.
+	// answerWithin is how long an answer may usually take.
 	answerWithin = 300 * time.Millisecond
 	// listenWithin is how long it may take until we hear answers, before anything is asked.
 	listenWithin = 2 * time.Second
@@ -68,6 +68,7 @@ type Asker interface {
 // Caller calls the roll, one at a time, however many ask for it. It is safe for concurrent use.
 type Caller struct {
 	client Asker
+	within time.Duration // an answer may take so long, from when the question was published
 
 	mu    sync.Mutex        // for memory only
 	call  *call             // under way, or the last; nil before the first
@@ -83,7 +84,12 @@ type call struct {
 }
 
 // New makes a Caller that asks by a client.
-func New(client Asker) *Caller { return &Caller{client: client, known: map[Who]time.Time{}} }
+func New(client Asker) *Caller { return Patient(client, answerWithin) }
+
+// Patient is New for a Caller that gives answers so much time.
+func Patient(client Asker, within time.Duration) *Caller {
+	return &Caller{client: client, within: within, known: map[Who]time.Time{}}
+}
 
 // Call gives the roll: one that is no older than two seconds, or that is called now, which takes a third of a second if
 // somebody is missing or if it is unknown how many there are, and no longer than the slowest answer else. If ctx ends before,
@@ -130,7 +136,7 @@ func (c *Caller) ask(k *call) {
 	if err != nil {
 		return
 	}
-	enough := time.AfterFunc(answerWithin, cancel) // which ends answers
+	enough := time.AfterFunc(c.within, cancel) // which ends answers
 	defer enough.Stop()
 	left := mostUnpacked
 	for packed := range answers {

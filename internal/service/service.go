@@ -206,6 +206,9 @@ func (s *Service) work(ctx context.Context, cfg config.Config, signals <-chan os
 	base := cfg.Web.Base()
 	told.Callback = func(klass, jid string) string { return s.secrets.Load().Address(base, klass, jid) }
 	told.Ask = plan.RetryDecider(host, filepath.Dir(cfg.Path))
+	if cfg.Web.RollCall {
+		told.Awake = newAwake(client).pools
+	}
 	s.carries(told.Pools)
 	limitGarbage(told.Pools)
 	s.sup = supervisor.New(told, client, host)

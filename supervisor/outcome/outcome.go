@@ -13,6 +13,7 @@ import (
 	"oarlock/protocol"
 	"oarlock/queue"
 	"oarlock/runner"
+	"oarlock/supervisor/internal/clock"
 )
 
 // ReleaseDelay is how long a job that was released, by its child or because of it,
@@ -36,6 +37,8 @@ type Attempt struct {
 	Now        float64       // on Redis' clock
 	Where      string        // host and generation of the child
 	Slowed     time.Duration // the breaker of its pool is open: a job that ends badly stays away so long at least; 0: it is closed
+	Unasked    bool          // a generation of children that works the job's queue and is awake was not asked for its class
+	Passed     bool          // the pool takes no jobs of its class for now
 	OthersWell bool          // other jobs of the pool ended well since Job.Unstarted.First, before this attempt
 }
 
@@ -366,22 +369,46 @@ func ownDelay(n int) time.Duration {
 	return min(time.Second<<(2*min(max(n, 0), 5)), 5*time.Minute)
 }
 
-// unknown gives a job back whose class the child does not know, for another to find, or
-// fails it when that has taken too long.
+// unknown releases a job whose class the child does not know, or fails it when no program has known it for too long. As long as a
+// program that is awake was not asked, the job waits for that one: in front of its queue if this pool passes it over.
 func (p *Policy) unknown(s *queue.Settlement, a *Attempt, klass string) {
-	stands := a.Job.Unknown.Met(a.Now, a.Where)
-	if waited := a.Now - stands.First; waited >= p.UnknownFor.Seconds() {
-		s.Action, s.Group = queue.Fail, "unknown-klass"
+	stands, limit := a.Job.Unknown.Met(a.Now, a.Where), p.UnknownFor.Seconds()
+	if a.Unasked {
+		limit *= unaskedShare
+	}
+	if waited := a.Now - stands.First; waited >= limit {
+		s.Action, s.Group = queue.Fail, UnknownClass
 		s.Message = fmt.Sprintf("no program knew %s for %v, asked %d times, last of %s", klass,
-			time.Duration(waited*float64(time.Second)).Round(time.Second), stands.Count, strings.Join(stands.Names, ", "))
+			time.Duration(waited*float64(time.Second)).Round(time.Second), stands.Count, strings.Join(stands.Names[max(len(stands.Names)-8, 0):], ", "))
 		return
 	}
-	Release(s, queue.CountNothing, min(time.Second<<min(stands.Count-1, 10), unknownLimit))
+	delay := min(time.Second<<min(stands.Count-1, 10), unknownLimit)
+	switch {
+	case a.Unasked && a.Passed:
+		delay = 0
+	case a.Unasked:
+		delay = unaskedDelay
+	}
+	Release(s, queue.CountNothing, time.Duration(clock.Spread(float64(delay), 0.5)))
 	s.Unknown = stands
 }
 
-// unknownLimit is the longest wait until a job that was not known is offered again.
-const unknownLimit = 30 * time.Second
+// UnknownClass is the group of a job that failed because no program knew its class.
+const UnknownClass = "unknown-klass"
+
+const (
+	// unknownLimit is the longest wait until a job that was not known is offered again, give or take a quarter.
+	unknownLimit = 30 * time.Second
+	// unaskedDelay is that wait while children of the same pool were not asked.
+	unaskedDelay = 250 * time.Millisecond
+	// unaskedShare is how many times UnknownFor a job waits for a program that was not asked.
+	unaskedShare = 4
+)
+
+// Unknown reports whether a child said that it does not know the class of its job.
+func Unknown(e *runner.Ending) bool {
+	return e.Kind == runner.Said && e.Verdict.Kind == protocol.Unknown || e.Kind == runner.Exited && e.Action == protocol.ExitUnknown
+}
 
 // onCrash settles an attempt whose process died under it. The first crash of a job
 // may be bad luck, so it goes back at once; later ones wait as failures do.

@@ -91,6 +91,27 @@ func TestWhatEndingsMean(t *testing.T) {
 			ending: exit(protocol.ExitUnknown),
 			want: queue.Settlement{Action: queue.Release, Delay: unknownLimit, Group: "exit-1", Message: "oops",
 				Unknown: &queue.Standing{First: 1, Count: 100, Names: []string{"other", "h generation 2"}}}},
+		{name: "not known here, while another program was not asked", change: func(_ *Policy, a *Attempt) { a.Job.Unknown, a.Unasked, a.Passed = stands(3), true, true }, bearing: Neutral,
+			ending: verdict(protocol.Verdict{Kind: protocol.Unknown}),
+			want:   queue.Settlement{Action: queue.Release, Front: true, Unknown: &queue.Standing{First: 1, Count: 4, Names: []string{"other", "h generation 2"}}}},
+		{name: "not known by some children of the pool", change: func(_ *Policy, a *Attempt) { a.Job.Unknown, a.Unasked = stands(3), true }, bearing: Neutral,
+			ending: verdict(protocol.Verdict{Kind: protocol.Unknown}),
+			want:   queue.Settlement{Action: queue.Release, Delay: unaskedDelay, Unknown: &queue.Standing{First: 1, Count: 4, Names: []string{"other", "h generation 2"}}}},
+		{name: "not known for long, while another program was not asked", bearing: Neutral,
+			change: func(p *Policy, a *Attempt) {
+				p.UnknownFor, a.Job.Unknown, a.Unasked, a.Passed = minute, stands(9), true, true
+				a.Job.Unknown.First = a.Now - 239
+			},
+			ending: verdict(protocol.Verdict{Kind: protocol.Unknown}),
+			want:   queue.Settlement{Action: queue.Release, Front: true, Unknown: &queue.Standing{First: -1, Count: 10, Names: []string{"other", "h generation 2"}}}},
+		{name: "not known for four times as long", bearing: Neutral,
+			change: func(p *Policy, a *Attempt) {
+				p.UnknownFor, a.Job.Unknown, a.Unasked, a.Passed = minute, stands(9), true, true
+				a.Job.Unknown.First = a.Now - 240
+			},
+			ending: verdict(protocol.Verdict{Kind: protocol.Unknown}),
+			want: queue.Settlement{Action: queue.Fail, Group: "unknown-klass",
+				Message: "no program knew K for 4m0s, asked 10 times, last of other, h generation 2"}},
 		{name: "not known for too long", change: func(p *Policy, a *Attempt) { p.UnknownFor, a.Job.Unknown = minute, stands(9) }, bearing: Neutral,
 			ending: verdict(protocol.Verdict{Kind: protocol.Unknown, Klass: "Sub"}),
 			want: queue.Settlement{Action: queue.Fail, Group: "unknown-klass",
@@ -212,6 +233,9 @@ func TestWhatEndingsMean(t *testing.T) {
 				if stands != nil && stands.First != 1 {
 					stands.First = -1 // now
 				}
+			}
+			if s.Unknown != nil && s.Delay > 0 && s.Delay > tt.want.Delay*3/4-1 && s.Delay < tt.want.Delay*5/4+1 {
+				s.Delay = tt.want.Delay // which has jitter
 			}
 			s.Message = regexp.MustCompile(`for [0-9]+h.*s, asked`).ReplaceAllString(s.Message, "for TIME, asked")
 			if got, want := text(t, s), text(t, tt.want); got != want {

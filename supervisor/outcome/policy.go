@@ -25,8 +25,8 @@ type Policy struct {
 	// Classes are what holds for classes of jobs in place of the above: the first that stands for a job's class counts.
 	Classes []Class
 
-	// UnknownFor is how long a job waits for somebody who knows its class, from the first
-	// child on that said it did not. Then it fails; 0 means at once.
+	// UnknownFor is how long a job waits for a program that knows its class, from the first
+	// child on that did not. Then it fails; 0 means at once. While a program that works the queue was not asked, it waits up to four times as long.
 	UnknownFor time.Duration
 }
 

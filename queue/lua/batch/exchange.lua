@@ -15,7 +15,8 @@
 --             settlement is accepted
 --   order     ordered, round-robin or oldest; cursor: where round-robin goes on
 --   count     how many to take, and behind a slash how many bytes of data at most, where that is less than a call brings
---   max_job   bytes of data above which it is withheld, 0 for any
+--   max_job   bytes of data above which it is withheld, 0 for any; and behind a blank, a JSON object of queues and lists of classes: their jobs are
+--             passed over, and stay where they are
 --   spare     1 to leave locks alone that have run out; else they are looked after, as by pop. 2 to hurry: as long as there are jobs
 --             enough in the first queue, the call neither looks after locks nor for what is due, prunes nothing and lets the worker's time
 --             in the register be. More than one character: the time of the call as a job's hash keeps it; the call hurries and asks whether it is plain, of a
@@ -54,10 +55,12 @@ local settlements, at = read_settlements(3)
 local order, cursor, count, max_job = ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
 local bytes = call_bytes
 if not count then count, bytes = read_count(ARGV[at + 2]) end
+local passes
+if not max_job then max_job, passes = read_passes(ARGV[at + 3]) end
 local queues, heads = {}, {}
 for i = at + 5, #ARGV - 1, 2 do queues[#queues + 1], heads[#heads + 1] = ARGV[i], ARGV[i + 1] end
 local batch = open_batch(now, worker, count > 0 and #queues > 0 and queues, settlements, queues, ARGV[at + 5 + 2 * #queues])
-batch.spare, batch.bytes = ARGV[at + 4] == '1', bytes
+batch.spare, batch.bytes, batch.passes = ARGV[at + 4] == '1', bytes, passes
 if not batch.edition then batch.ruled = batch.ruled or false end
 if batch.concerned then return 'ruled' end
 batch.hurries = (ARGV[at + 4] == '2' or #ARGV[at + 4] > 1) and #settlements > 0

@@ -17,10 +17,12 @@ local settlements, at = read_settlements(3)
 local order, cursor, count, max_job = ARGV[at], tonumber(ARGV[at + 1]), tonumber(ARGV[at + 2]), tonumber(ARGV[at + 3])
 local bytes = call_bytes
 if not count then count, bytes = read_count(ARGV[at + 2]) end
+local passes
+if not max_job then max_job, passes = read_passes(ARGV[at + 3]) end
 local queues, heads = {}, {}
 for i = at + 5, #ARGV - 1, 2 do queues[#queues + 1], heads[#heads + 1] = ARGV[i], ARGV[i + 1] end
 local batch = open_batch(now, worker, count > 0 and #queues > 0 and queues)
-batch.spare, batch.bytes = ARGV[at + 4] == '1', bytes
+batch.spare, batch.bytes, batch.passes = ARGV[at + 4] == '1', bytes, passes
 local g, concerned = open_gate(batch), 0
 local version = batch.version or ''
 local gone = version == '' and ARGV[at + 5 + 2 * #queues] and redis.pcall('HEXISTS', 'ql:oarlock:rules', 'version') == 0

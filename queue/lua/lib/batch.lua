@@ -126,6 +126,17 @@ function read_count(text)
   return tonumber(most), tonumber(bytes)
 end
 
+-- read_passes(text) -> max_job, and per queue the set of the classes of which nothing is wanted
+-- Rare.
+function read_passes(text)
+  local most, json = string.match(text, '^(%d+) (.*)$')
+  local passes = cjson.decode(json)
+  for _, classes in pairs(passes) do
+    for _, class in ipairs(classes) do classes[class] = true end
+  end
+  return tonumber(most), passes
+end
+
 -- As many jobs as a call may settle, and take, in a straight line, are always within that.
 plain_jobs = 100
 

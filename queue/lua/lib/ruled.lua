@@ -67,6 +67,7 @@ end
 function sort_once(g, rules, queue, room, phase)
   local batch = g.batch
   local c = { queue = queue, rules = rules, room = room, fit = {}, chosen = {}, gone = {}, filed = {}, unfiled = {}, from = 0, inbox = {}, next = 1, step = 1, open = {}, counts = g.counts[queue] or {} }
+  c.passes, c.passed = batch.passes and batch.passes[queue] or no_classes, 0
   g.counts[queue] = c.counts
   if phase then
     begin_turns(g, c, phase)
@@ -99,6 +100,8 @@ function sort_once(g, rules, queue, room, phase)
   return ran, c
 end
 
+no_classes = {}
+
 -- choose_candidates(g, c): one candidate after the other, as far as there is room
 function choose_candidates(g, c)
   local batch = g.batch
@@ -106,7 +109,7 @@ function choose_candidates(g, c)
   c.alike = c.files and not keyed
   while #c.fit < c.room do
     if batch.commands <= 0 or g.left <= 0 then batch.more = 1 end
-    if batch.more == 1 then break end
+    if batch.more == 1 or c.passed >= most_passed then break end
     local list, jid, place, f
     if c.open[1] or c.alike or keyed or c.picks or c.files then
       list, jid, place = next_candidate(g, c)
@@ -140,7 +143,7 @@ function choose_free(g, c)
     f = redis.pcall('HMGET', 'ql:j:' .. jid, unpack(fields, 1, 14))
     local data = f[3]
     local want = f[1] and data and not (f[8] or f[11] or f[13] or f[14]) and wants[f[2]]
-    if not (want and want.free) or #data > most or #data > batch.bytes then break end
+    if not (want and want.free) or c.passes[f[2]] or #data > most or #data > batch.bytes then break end
     fit[#fit + 1], gone[#gone + 1] = { jid = jid, fields = f }, jid
     batch.bytes, batch.commands = batch.bytes - #data, batch.commands - each
     jid = nil
@@ -204,6 +207,11 @@ end
 function try_gate(g, c, list, jid, place, f)
   local batch, queue = g.batch, c.queue
   f = f or redis.pcall('HMGET', 'ql:j:' .. jid, unpack(g.fields, 1, list and 16 or 14))
+  if not list and f[2] and c.passes[f[2]] then
+    c.passed = c.passed + 1
+    spend(batch, 1)
+    return
+  end
   if f[11] and not list then f[15], f[16] = unpack(redis.pcall('HMGET', 'ql:j:' .. jid, 'oarlock-gate', 'state')) end
   local ok, job = true, nil
   if f[1] and f[3] and not (f[8] or f[13]) then -- as nearly all are

@@ -172,6 +172,7 @@ end
 
 -- take_heads(batch, queue, room) -> how much of it is left
 function take_heads(batch, queue, room)
+  if batch.passes and batch.passes[queue] then return take_others(batch, queue, room) end
   local want = room
   while room > 0 and batch.more == 0 do
     local heads = head_of(queue, want)
@@ -184,6 +185,26 @@ function take_heads(batch, queue, room)
   end
   return room
 end
+
+-- take_others(batch, queue, room) -> as take_heads, but for jobs of classes that the caller wants none of: these stay where they are
+-- Rare.
+function take_others(batch, queue, room)
+  local classes, jids, at = batch.passes[queue], head_of(queue, most_passed), 1
+  while room > 0 and batch.more == 0 and jids[at] do
+    local some, from = {}, at
+    while #some < room and jids[at] do
+      local klass = redis.pcall('HGET', 'ql:j:' .. jids[at], 'klass')
+      if type(klass) ~= 'string' or not classes[klass] then some[#some + 1] = jids[at] end
+      at = at + 1
+    end
+    spend(batch, at - from)
+    if #some > 0 then room = room - hand_out(batch, queue, some, false, #some) end
+  end
+  return room
+end
+
+-- Among so many jobs at the head of a queue a call looks for one that is not passed over.
+most_passed = 100
 
 -- calm_down(batch, queue, room) -> for how many jobs there is room
 -- A queue has less than is wanted: now there is time for what a call that hurries leaves undone.

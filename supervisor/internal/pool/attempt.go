@@ -111,6 +111,7 @@ type attempt struct {
 
 	ending     *runner.Ending // how it ended; nil before
 	endedAt    time.Duration  // when
+	met        bool           // it was heard that its class is not known
 	asked      *asked         // a command is to say what becomes of it; nil: nobody is
 	settlement queue.Settlement
 	untold     *report.Event // its end, of which the observer hears once Redis has said whether its job is parked; nil: it has heard

@@ -2,7 +2,6 @@ package pool
 
 import (
 	"cmp"
-	"fmt"
 
 	"oarlock/protocol"
 	"oarlock/queue"
@@ -44,6 +43,9 @@ func (p *Pool) ended(a *attempt, e *runner.Ending) {
 // finish makes of an attempt what its ending means.
 func (p *Pool) finish(a *attempt, e *runner.Ending) {
 	a.ending = e
+	if p.awaitsOthers(a, e) {
+		return
+	}
 	o := outcome.Outcome{Drop: true} // the job has come back, and this attempt means nothing to it
 	if !a.again {
 		o = p.conclude(a, e)
@@ -137,7 +139,10 @@ func (p *Pool) conclude(a *attempt, e *runner.Ending) outcome.Outcome {
 	if e.Kind != runner.Said || e.Verdict.Kind != protocol.Ack { // most are, and need to know no more
 		facts.Now = p.Redis.Now()
 		facts.OthersWell = p.wellSince(a, a.job.Unstarted.First, facts.Now)
-		facts.Where = fmt.Sprintf("%s generation %d", p.Host, a.member.gen.n)
+		if outcome.Unknown(e) {
+			facts.Where, facts.Unasked = generationName(p.worker, a.member.gen.n), p.notAsked(a)
+			_, facts.Passed = p.passed(classOf{a.job.Queue, a.job.Klass})
+		}
 	}
 	o := outcome.Decide(p.cfg.Policy, facts, e)
 	a.member.gen.Forgive(a.job.JID, &o)
@@ -170,7 +175,7 @@ func (p *Pool) redo(a *attempt, e *runner.Ending) {
 func (p *Pool) undo(a *attempt) {
 	p.prepare(a)
 	p.advance(a, waiting)
-	a.member, a.run, a.told, a.ending, a.gap, a.company = nil, nil, false, nil, 0, nil
+	a.member, a.run, a.told, a.ending, a.met, a.gap, a.company = nil, nil, false, nil, false, 0, nil
 }
 
 // wellSince reports whether a job of the pool ended well after a moment, and before the attempt began: what ended well later may have

@@ -152,6 +152,11 @@ func (p *Pool) exchange() {
 		x.take.Queues, x.take.Heads = p.menu.Hand()
 		e.hungry = false
 		e.lookAt = never
+		if len(p.unknowns.of) > 0 {
+			var until time.Duration
+			x.take.Passes, until = p.passes()
+			e.wakeAt(until)
+		}
 	}
 	e.out, e.rest = true, false
 	p.count.Exchanges++

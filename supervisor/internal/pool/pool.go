@@ -50,7 +50,9 @@ type Shared struct {
 	Callback   func(klass, jid string) string // where a job is answered, "" for nowhere; nil: nowhere. Safe for concurrent use
 	// Ask runs a retry_command for a pool: it is given input, and has AskTime. It returns what that printed; the error is a sentence.
 	// Safe for concurrent use; nil: nobody is asked.
-	Ask      func(ctx context.Context, pool string, command []string, input []byte) ([]byte, error)
+	Ask func(ctx context.Context, pool string, command []string, input []byte) ([]byte, error)
+	// Awake lists the pools of all supervisors that answer just now, ours too. It waits no longer than ctx. Safe for concurrent use; nil: nobody knows them.
+	Awake    func(ctx context.Context) []Working
 	OnEvent  func(report.Event) // nil: nobody observes; it is called from the loops
 	ChildLog func(report.Line)  // safe for concurrent use, and does not wait
 	Poll     time.Duration
@@ -135,6 +137,7 @@ type Pool struct {
 	renewals     renewals
 	releases     releases
 	wishing      wishing
+	unknowns     unknowns
 	life         lifetime
 	count        report.Counters
 }
