@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -170,6 +171,26 @@ func TestATakeIsBoundedByBytes(t *testing.T) {
 				t.Errorf("took %d jobs whose data is withheld, more: %v", len(reply.Jobs), reply.More)
 			}
 		})
+	}
+}
+
+// TestAJobWithManyThrottlesGivesAllBack completes a job of another client that has 1,500 throttles.
+func TestAJobWithManyThrottlesGivesAllBack(t *testing.T) {
+	l := newBoundsLab(t)
+	names := make([]string, 1500)
+	for i := range names {
+		names[i] = fmt.Sprintf("t%d", i)
+	}
+	list, err := json.Marshal(names)
+	ok(t, err)
+	ok(t, second(l.client.call(t.Context(), Reqless, "queue.put", "", "q", "a", "K", "{}", 0, "throttles", string(list))))
+	reply, _ := l.take(Take{Queues: []string{"q"}, Count: 1})
+	if len(reply.Jobs) != 1 || len(must(l.lab.redis.Keys(t.Context(), "ql:th:*-locks").Result())(t)) != len(names)+1 {
+		t.Fatalf("took %d jobs", len(reply.Jobs))
+	}
+	must(l.session.Exchange(t.Context(), []Settlement{{JID: "a", Queue: "q", Popped: reply.Jobs[0].Popped, Action: Complete}}, Take{}))(t)
+	if left := must(l.lab.redis.Keys(t.Context(), "ql:th:*-locks").Result())(t); len(left) > 0 {
+		t.Errorf("%d throttles are still held, %s among them", len(left), left[0])
 	}
 }
 

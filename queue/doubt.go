@@ -62,6 +62,9 @@ func (s *Session) Held(ctx context.Context, queues []string, inFlight ...RenewIt
 			jobs, err := readAllTaken(in.List())
 			more = in.Int() == 1
 			others := wire.Reader{Items: in.List()}
+			if more && len(jobs)+len(others.Items) == 0 && err == nil {
+				err = errors.New("held: there are more jobs, and Redis named none of them") // the next call would ask the same
+			}
 			for range others.Items {
 				known = append(known, others.Text(), "")
 			}

@@ -1,6 +1,7 @@
 package queue_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"runtime"
@@ -99,6 +100,30 @@ func TestHeldLeavesOutWhatIsInFlight(t *testing.T) {
 		must(s.Exchange(t.Context(), []queue.Settlement{{JID: "a", Queue: "q", Popped: inFlight[0].Popped, Action: queue.Release}}, queue.Take{}))(t)
 		take(t, s, queue.Take{Queues: []string{"q"}, Count: 1})
 		equal(t, "popped again", jids(must(s.Held(t.Context(), []string{"q"}, inFlight...))(t)), "a")
+	})
+}
+
+// TestHeldLooksAtMoreThanOneCallMay asks beside more jobs in flight than one call looks at.
+func TestHeldLooksAtMoreThanOneCallMay(t *testing.T) {
+	onEachServer(t, func(t *testing.T, c *queue.Client) {
+		const n = 1000
+		s := session(t, c, "w")
+		puts := make([]queue.Put, n)
+		for i := range puts {
+			puts[i] = queue.Put{Queue: "q", JID: fmt.Sprint("j", i), Klass: "K"}
+		}
+		putAll(t, c, puts...)
+		var inFlight []queue.RenewItem
+		for len(inFlight) < n {
+			reply, _ := take(t, s, queue.Take{Queues: []string{"q"}, Count: n - len(inFlight)})
+			for _, job := range reply.Jobs {
+				inFlight = append(inFlight, queue.RenewItem{JID: job.JID, Queue: "q", Popped: job.Popped})
+			}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		equal(t, "beside all", jids(must(s.Held(ctx, []string{"q"}, inFlight...))(t)), "")
+		equal(t, "beside all but one", jids(must(s.Held(ctx, []string{"q"}, inFlight[1:]...))(t)), inFlight[0].JID)
 	})
 }
 

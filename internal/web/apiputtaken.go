@@ -60,7 +60,8 @@ func (a *App) taken(c *Call, all []took) (problems []*Problem, hidden []bool, er
 		}
 		job := &there[at].Job
 		hidden[i] = !c.mayKnow(job)
-		if one.held || job.Klass == one.put.Klass && putInto(job) == one.put.Queue {
+		// A job that was put again by if_exists is in the queue of that put, whatever its first one was.
+		if one.held || job.Klass == one.put.Klass && (putInto(job) == one.put.Queue || job.Queue == one.put.Queue) {
 			continue
 		}
 		problems[i] = differs(job, hidden[i])

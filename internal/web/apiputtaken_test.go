@@ -128,6 +128,33 @@ func TestTakenJID(t *testing.T) {
 	}
 }
 
+// A job that was complete and was put again is that of the second put: the same put sent again is no other job.
+func TestAJobThatWasPutAgainIsTheSame(t *testing.T) {
+	a, q := apart(t)
+	s := q.Session("w")
+	defer s.Close()
+	putter := as(t, "put:orders-*")
+	for way, put := range putWays {
+		jid := "nightly" + strings.ReplaceAll(way, " ", "")
+		p := queue.Put{Queue: "orders-a", JID: jid, Klass: "K", Data: []byte("{}"), IfExists: queue.Final}
+		if _, err := q.Put(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+		reply, err := s.Exchange(t.Context(), nil, queue.Take{Queues: []string{"orders-a"}, Count: 1})
+		must.Do(t, err)
+		_, err = s.Exchange(t.Context(), []queue.Settlement{{JID: jid, Queue: "orders-a", Popped: reply.Jobs[0].Popped, Action: queue.Complete}}, queue.Take{})
+		must.Do(t, err)
+		p.Queue = "orders-b"
+		if _, err := q.Put(t.Context(), p); err != nil {
+			t.Fatal(err)
+		}
+		code, text := put(putter, a, map[string]any{"jid": jid, "queue": "orders-b", "klass": "K", "data": map[string]int{}})
+		if code != "" || !strings.Contains(text, `"existed":true`) {
+			t.Errorf("%s of one that was put again: %s", way, text)
+		}
+	}
+}
+
 // Nothing that somebody who may only put can ask tells whether a job of another queue is there, but that its jid is taken.
 func TestPutTellsNothingOfOthers(t *testing.T) {
 	a, q := apart(t)

@@ -80,7 +80,7 @@ func (g *Gate) refuse(r *http.Request, why string) error {
 	return problem(http.StatusUnauthorized, "wrong_token", "%s", why)
 }
 
-// knows is who has a token, or a session.
+// knows is who has a token, or a session. Nobody has an empty token, whatever the file says.
 func (g *Gate) knows(name, token string, proof Proof) (Caller, bool) {
 	sum, is := sha256.Sum256([]byte(token)), true
 	if proof == ByCookie {
@@ -88,7 +88,7 @@ func (g *Gate) knows(name, token string, proof Proof) (Caller, bool) {
 			return All(g.Key.who), true
 		}
 	}
-	if !is || g.Tokens == nil {
+	if !is || token == "" || g.Tokens == nil {
 		return Caller{}, false
 	}
 	return g.Tokens.bySum(name, sum)

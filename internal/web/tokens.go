@@ -115,6 +115,9 @@ func parseTokens(text string) (lines []tokenLine, err error) {
 			if sum, err = hex.DecodeString(words[2]); err != nil || len(sum) != sha256.Size {
 				return nil, fmt.Errorf("line %d: the third word is no SHA-256 in hexadecimal; the token itself does not belong here", n)
 			}
+			if [sha256.Size]byte(sum) == sha256.Sum256(nil) {
+				return nil, fmt.Errorf("line %d: the third word is the SHA-256 of an empty token; take that of a real one", n)
+			}
 		}
 		lines = append(lines, tokenLine{may, sum})
 	}

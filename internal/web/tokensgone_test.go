@@ -2,8 +2,12 @@ package web
 
 import (
 	"crypto/sha256"
+	"encoding/base64"
 	"errors"
+	"fmt"
+	"net/http/httptest"
 	"os"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -81,5 +85,27 @@ func TestTokensFileIsRefused(t *testing.T) {
 	must.Do(t, os.WriteFile(tokens.path, []byte(line+"\n\n"+second), 0o600))
 	if _, is := tokens.byToken("", other); !is {
 		t.Error("it was not read")
+	}
+}
+
+// Nobody has an empty token: a line with its sum, as an unset variable of a script makes it, is refused, and lets nobody in.
+func TestAnEmptyTokenLetsNobodyIn(t *testing.T) {
+	nothing := fmt.Sprintf("%x", sha256.Sum256(nil))
+	if _, err := parseTokens("anna write " + nothing); err == nil || !strings.Contains(err.Error(), "line 1: the third word is the SHA-256 of an empty token") {
+		t.Errorf("the line: %v", err)
+	}
+	_, line, err := NewToken("anna", "write")
+	must.Do(t, err)
+	tokens := tokensOf(t, line)
+	tokens.lines[0].sum = make([]byte, sha256.Size)
+	empty := sha256.Sum256(nil)
+	copy(tokens.lines[0].sum, empty[:])
+	g := &Gate{Tokens: tokens}
+	for _, header := range []string{"Bearer ", "bearer", "Basic Og==", "Basic " + base64.StdEncoding.EncodeToString([]byte("anna:"))} {
+		r := httptest.NewRequest("GET", "/api/v1/queues", nil)
+		r.Header.Set("Authorization", header)
+		if who, _, err := g.Who(r); err == nil {
+			t.Errorf("%q is let in as %+v", header, who)
+		}
 	}
 }

@@ -8,7 +8,8 @@
 --          sent twice. An empty time leaves a job out in any case: an earlier call answered it
 --   jobs   per job the values that exchange answers for a taken one
 --   more   1 if it ended because it had done enough for one call
---   others the jids that were looked at and are not held
+--   others the jids that were looked at and are not answered: they are not held, or are known. The next call leaves them out,
+--          so that each call gets further
 --
 -- Reads    ql:w:<worker>:jobs; ql:q:<queue>-locks; ql:j:<jid>; ql:config  grace-period
 local now, worker = tonumber(ARGV[1]), ARGV[2]
@@ -23,7 +24,7 @@ local function look(jid)
   seen[jid] = ''
   local state, owner, queue, expires, popped = unpack(redis.call('HMGET', 'ql:j:' .. jid, 'state', 'worker', 'queue', 'expires', 'time'))
   spend(batch, 1)
-  if known and popped == known and state == 'running' and owner == worker then return end
+  if known and popped == known and state == 'running' and owner == worker then return others end
   if not (state == 'running' and owner == worker and queue) then return others end
   local job = look_at(jid, queue)
   spend(batch, 3)

@@ -138,11 +138,9 @@ function give_back(jid, queue, throttles, now, most, taken, own)
   if queue and not reqless then redis.pcall('ZREM', 'ql:q:' .. queue .. '-throttled', jid) end
   local ok, list = pcall(cjson.decode, throttles)
   if not ok or type(list) ~= 'table' then return 'throttles is ' .. excerpt(throttles) .. ', no list' end
-  local trouble, places, different = nil, {}, 0
+  local trouble, places = nil, {}
   for i = 1, math.min(#list, most_throttles) do
     local tid = list[i]
-    if not places[tid] then different = different + 1 end
-    if different > 1024 then break end
     places[tid] = (places[tid] or 0) + 1
     local member, nth = jid, jid .. '\0' .. places[tid]
     if places[tid] > 1 and own then
