@@ -11,21 +11,24 @@ import (
 	"strings"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"oarlock/runner"
 )
 
 // channelPause is the wait between two looks at what a job has started.
 const channelPause = 2 * time.Millisecond
 
 // keepsChannel has the child work one job and looks meanwhile whether a program that the job started has the pipe of jobs
-// open. Such a program may read the next job, or a cancel line with the secret name of the run. It says nothing of a
+// as its stdin. Such a program may read the next job, or a cancel line with the secret name of the run. It says nothing of a
 // program whose jobs start none, or only some that end between two looks.
 func keepsChannel(ctx context.Context, t *Trial) error {
 	s, err := t.fresh(ctx, nil)
 	if err != nil {
-		return err
+		return errLeft // the other rules say so
 	}
 	defer s.end()
+	if t.Spec.Mode == runner.Reuse && s.work(ctx) != nil { // one that has answered is loaded: what its start began does not count
+		return errLeft
+	}
 	pipes := pipesTo("/proc/self/fd")
 	if len(pipes) == 0 {
 		return errLeft // no /proc
@@ -47,8 +50,8 @@ func keepsChannel(ctx context.Context, t *Trial) error {
 				continue
 			}
 			started = true
-			if found == "" && holds(pid, pipes) {
-				found = fmt.Sprintf("%s, which the job started, has the pipe of jobs open and may read the next one: start it with an empty stdin, and close other descriptors of the pipe on exec", command)
+			if found == "" && pipes[stdinOf(pid)] {
+				found = fmt.Sprintf("%s, which the job started, has the pipe of jobs as its stdin and may read the next one: start it with another stdin, such as /dev/null", command)
 			}
 		}
 		select {
@@ -85,33 +88,10 @@ func pipesTo(descriptors string) map[string]bool {
 	return pipes
 }
 
-// holds reports whether a process can read from one of the pipes. What is closed on exec does not count: the process
-// is about to become another program.
-func holds(pid int, pipes map[string]bool) bool {
-	dir := "/proc/" + strconv.Itoa(pid)
-	entries, _ := os.ReadDir(dir + "/fd") // it may have ended
-	for _, entry := range entries {
-		path := dir + "/fd/" + entry.Name()
-		to, _ := os.Readlink(path)
-		if info, err := os.Lstat(path); err != nil || info.Mode()&0o400 == 0 || !pipes[to] {
-			continue
-		}
-		if text, err := os.ReadFile(dir + "/fdinfo/" + entry.Name()); err == nil && !closesOnExec(text) {
-			return true
-		}
-	}
-	return false
-}
-
-// closesOnExec reads from the text of fdinfo whether the descriptor is closed on exec.
-func closesOnExec(text []byte) bool {
-	for line := range bytes.Lines(text) {
-		if octal, is := bytes.CutPrefix(line, []byte("flags:")); is {
-			flags, err := strconv.ParseUint(string(bytes.TrimSpace(octal)), 8, 64)
-			return err == nil && flags&unix.O_CLOEXEC != 0
-		}
-	}
-	return false
+// stdinOf is what /proc calls the stdin of a process; "" if it has none or has ended.
+func stdinOf(pid int) string {
+	to, _ := os.Readlink("/proc/" + strconv.Itoa(pid) + "/fd/0")
+	return to
 }
 
 // commandOf is the command line of a process; "" if it has none or has ended.

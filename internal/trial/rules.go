@@ -38,7 +38,7 @@ var rules = []rule{
 	{"canceled, it answers or leaves within the grace period", true, nil, canceled},
 	{"told to leave at work, it finishes or leaves within the grace period", true, nil, leavesAtWork},
 	{"idle, it leaves at the end of its input", true, lasting, leavesIdle},
-	{"no program that a job starts has the pipe of jobs open", true, lasting, keepsChannel},
+	{"no program that a job starts has the pipe of jobs as its stdin", true, lasting, keepsChannel},
 	{"after a job, no process that it started is left", false, looping, leavesNothing},
 	{"it says hello, so that a pool knows when it is ready", false, looping, saysHello},
 	{"it reads cancel lines, so that a job can be stopped and the process stay", false, looping, readsCancel},
