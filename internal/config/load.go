@@ -244,7 +244,7 @@ func resolve(c *Config, dir string) {
 			*path = filepath.Join(dir, *path)
 		}
 	}
-	for _, path := range []*string{&c.Redis.PasswordFile, &c.Redis.TLSCA, &c.Redis.TLSCert, &c.Redis.TLSKey, &c.Web.TokensFile, &c.Web.TLSCert, &c.Web.TLSKey} {
+	for _, path := range []*string{&c.Redis.PasswordFile, &c.Redis.TLSCA, &c.Redis.TLSCert, &c.Redis.TLSKey, &c.Web.TokensFile, &c.Web.TLSCert, &c.Web.TLSKey, &c.Park.SecretFile} {
 		from(path)
 	}
 	for name, pool := range c.Pools {

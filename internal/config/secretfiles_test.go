@@ -116,3 +116,25 @@ func TestNamedFileOfSomebody(t *testing.T) {
 		}
 	}
 }
+
+// TestPathsStartWhereTheFileIs: each key that names a file is read from the directory of the configuration file, and not from where the
+// program was started.
+func TestPathsStartWhereTheFileIs(t *testing.T) {
+	dir := t.TempDir()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(os.WriteFile(filepath.Join(dir, "secret"), []byte(strings.Repeat("s", 40)+"\n"), 0o600))
+	file := filepath.Join(dir, "oarlock.toml")
+	must(os.WriteFile(file, []byte("[web]\nlisten = \"127.0.0.1:0\"\nurl = \"https://jobs.example.org\"\ntokens_file = \"secret\"\n[park]\nsecret_file = \"secret\"\n[redis]\npassword_file = \"secret\"\n"), 0o600))
+	c, err := Load(Options{Path: file, NoPools: true, Env: func(string) (string, bool) { return "", false }, Trust: true})
+	must(err)
+	for _, path := range []string{c.Web.TokensFile, c.Park.SecretFile, c.Redis.PasswordFile} {
+		if path != filepath.Join(dir, "secret") {
+			t.Errorf("%s, not in %s", path, dir)
+		}
+	}
+}

@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/dustin/go-humanize"
+
+	"oarlock/queue"
 	"oarlock/queue/admin"
 )
 
@@ -21,11 +24,47 @@ func (d *Doctor) Keys(ctx context.Context) error {
 	if account.Wrong == 0 {
 		d.found(OK, "keys", "", "%s", allWell(account.Jobs))
 	}
+	for _, b := range account.Beyond {
+		d.beyond(b)
+	}
 	for _, name := range slices.Sorted(maps.Keys(account.Expired)) {
 		d.found(Warning, "locks", "Is any supervisor working this queue? The next that does takes them back.",
 			"%d locks of %s have run out, and nobody has taken the jobs back.", account.Expired[name], name)
 	}
 	return nil
+}
+
+// beyond tells of jobs with longer names, or longer lists, than a put may give them.
+func (d *Doctor) beyond(b admin.Beyond) {
+	kind, advice := "job", "They run and end. Commands of ours refuse to put such jobs: use short names, and put the rest into the data."
+	if b.Recurring {
+		kind, advice = "recurring job", "Their runs are put by other clients, and still run. Commands of ours refuse to put such jobs: use short names, and put the rest into the data."
+	}
+	has := map[string]string{
+		"jid":   fmt.Sprintf("a jid of more than %d bytes", queue.MaxJID),
+		"klass": fmt.Sprintf("a class of more than %d bytes", queue.MaxName),
+		"queue": fmt.Sprintf("a queue name of more than %d bytes", queue.MaxName),
+		"tags":  fmt.Sprintf("more than %d tags, or a tag of more than %d bytes", queue.MaxTags, queue.MaxName),
+		"throttles": fmt.Sprintf("more than %d throttles, or one with a name of more than %d bytes",
+			queue.MaxThrottles, queue.MaxName),
+		"dependencies": fmt.Sprintf("more than %s dependencies", humanize.Comma(queue.MaxDepends)),
+		"dependents":   fmt.Sprintf("more than %s dependents", humanize.Comma(queue.MaxDepends)),
+	}[b.What]
+	if b.What == "dependents" {
+		advice = "A supervisor of ours frees them in slices. If another client completes such a job, Redis answers nobody until all of them are free: about 2 s for a million."
+	}
+	names := make([]string, len(b.JIDs))
+	for i, jid := range b.JIDs {
+		names[i] = fmt.Sprintf("%.60s", jid)
+	}
+	if more := b.Jobs - len(names); more > 0 {
+		names = append(names, fmt.Sprintf("and %s more", humanize.Comma(int64(more))))
+	}
+	kind += "s have"
+	if b.Jobs == 1 {
+		kind = strings.TrimSuffix(kind, "s have") + " has"
+	}
+	d.found(Warning, "bounds", advice, "%s %s %s: %s.", humanize.Comma(int64(b.Jobs)), kind, has, strings.Join(names, ", "))
 }
 
 // allWell says of so many jobs that nothing is wrong.

@@ -77,7 +77,7 @@ func Hooks(cfg config.Config) *queue.Hooks {
 	return &queue.Hooks{Queue: cfg.Hooks.Queue, Queues: cfg.Hooks.Queues}
 }
 
-// Warnings tells of what the configuration leaves to others and may have meant for itself, a sentence each.
+// Warnings tells of names that no put takes, and of what the configuration leaves to others and may have meant for itself, a sentence each.
 func Warnings(cfg config.Config) []string {
 	var into []string
 	for _, name := range slices.Sorted(maps.Keys(cfg.Queues)) {
@@ -85,7 +85,7 @@ func Warnings(cfg config.Config) []string {
 			into = append(into, name)
 		}
 	}
-	var warnings []string
+	warnings := beyond(cfg)
 	for _, name := range Unserved(cfg, into) {
 		warnings = append(warnings, fmt.Sprintf("queues.%s.intake: no pool of this configuration works the queue, so its jobs wait for one of another host.", name))
 	}

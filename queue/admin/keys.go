@@ -34,6 +34,7 @@ type Contradiction struct {
 type Account struct {
 	Jobs    int            // that were looked at
 	Wrong   int            // contradictions
+	Beyond  []Beyond       // jobs with more than a put may give them
 	Expired map[string]int // locks that ran out and that nobody has taken back, by queue; only where there are any
 }
 
@@ -89,6 +90,9 @@ func (k *keys) look() error {
 			return err
 		}
 	}
+	if err := k.each("r:*", "hash", func(jids []string) error { return k.beyond("r:", jids) }); err != nil {
+		return err
+	}
 	return k.expired()
 }
 
@@ -96,6 +100,9 @@ func (k *keys) allJobs() error {
 	return k.each("j:*", "hash", func(jids []string) error {
 		k.account.Jobs += len(jids)
 		if err := k.shared(jids); err != nil {
+			return err
+		}
+		if err := k.beyond("j:", jids); err != nil {
 			return err
 		}
 		if err := k.ask(runsScript, "", " ", []any{k.ns, k.now, k.flag()}, jids); err != nil {

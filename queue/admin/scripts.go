@@ -13,6 +13,7 @@ import (
 var texts embed.FS
 
 var (
+	beyondScript       = scriptOf("beyond")
 	behindScript       = scriptOf("behind")
 	countedScript      = scriptOf("counted")
 	dependenciesScript = scriptOf("dependencies")
