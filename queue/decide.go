@@ -19,7 +19,8 @@ type Question struct {
 	Number     int     // for Decide; 0: there is nothing to ask now
 	Again      float64 // when to look again, of the server's time; 0: that depends on others
 	Candidates []Candidate
-	Running    []Running // the first two hundred places
+	Running    []Running // a thousand at most
+	More       int       // jobs beside those that have places
 	Places     int       // that are taken
 }
 
@@ -38,6 +39,10 @@ type Candidate struct {
 // Running is a job that has places of a throttle.
 type Running struct {
 	JID, Queue, Klass string
+	Data              []byte // JSON; nil above 4 KiB
+	Size              int    // of Data, in bytes
+	Priority          float64
+	Tags              []string
 	Places            int
 	Since             float64 // when it was popped; 0: it may start, and has not yet
 }
@@ -79,13 +84,60 @@ func (c *Client) AskDecider(ctx context.Context, throttle, asker string, lease t
 	if err != nil || q.Number == 0 {
 		return q, err
 	}
+	for some := range slices.Chunk(q.Running, runningChunk) {
+		if err := c.lookAtRunning(ctx, some); err != nil {
+			return q, err
+		}
+	}
+	q.Running = slices.DeleteFunc(q.Running, func(r Running) bool { return r.Places == 0 })
 	low, err := c.lowFirst(ctx)
 	for i := range q.Candidates {
 		if slices.Contains(low, q.Candidates[i].Queue) {
 			q.Candidates[i].Priority = -q.Candidates[i].Priority
 		}
 	}
+	for i := range q.Running {
+		if slices.Contains(low, q.Running[i].Queue) {
+			q.Running[i].Priority = -q.Running[i].Priority
+		}
+	}
 	return q, err
+}
+
+// runningChunk is how many running jobs are read in one call.
+const runningChunk = 100
+
+// lookAtRunning reads jobs that have places. Those that are over by now have none.
+func (c *Client) lookAtRunning(ctx context.Context, running []Running) error {
+	jids := make([]string, len(running))
+	for i := range running {
+		jids[i] = running[i].JID
+	}
+	raw, err := c.read(ctx, "decider.running", wire.Args(jids)...)
+	if err != nil {
+		return err
+	}
+	return readRunning(raw, running)
+}
+
+func readRunning(raw any, running []Running) error {
+	list := wire.Read(raw)
+	in := &wire.Fields{Reader: list}
+	for i := range running {
+		r := &running[i]
+		state := in.Text()
+		r.Queue, r.Klass, r.Since, r.Priority, r.Tags = in.Text(), in.Text(), in.Number("time"), in.Number("priority"), wire.Tags(in.Text())
+		r.Size, r.Data = in.Int(), in.Bytes()
+		switch state {
+		case "running":
+		case "", "complete":
+			r.Places = 0
+			fallthrough
+		default:
+			r.Since = 0
+		}
+	}
+	return in.Err
 }
 
 func readQuestion(raw any) (Question, error) {
@@ -95,12 +147,12 @@ func readQuestion(raw any) (Question, error) {
 		return q, in.Err
 	}
 	candidates, running := wire.Reader{Items: in.List()}, wire.Reader{Items: in.List()}
-	q.Places = in.Int()
+	q.Places, q.More = in.Int(), in.Int()
 	for len(candidates.Items) > 0 && candidates.Err == nil {
 		q.Candidates = append(q.Candidates, readCandidate(&candidates))
 	}
 	for len(running.Items) > 0 && running.Err == nil {
-		q.Running = append(q.Running, Running{running.Text(), running.Text(), running.Text(), running.Int(), running.Float()})
+		q.Running = append(q.Running, Running{JID: running.Text(), Places: running.Int()})
 	}
 	return q, errors.Join(in.Err, candidates.Err, running.Err)
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 const asksClosed, asksOpen = `{"asks":"closed","patience":60}`, `{"asks":"open","patience":60}`
@@ -27,6 +29,15 @@ func (w *gateWorld) asks(planner string, others map[string]string) {
 func (w *gateWorld) ask(asker string) Question {
 	w.t.Helper()
 	q := must(readQuestion(w.call("decider.look", "planner", asker, "7")))(w.t)
+	for some := range slices.Chunk(q.Running, runningChunk) {
+		var jids []any
+		for _, r := range some {
+			jids = append(jids, r.JID)
+		}
+		if err := readRunning(w.call("decider.running", jids...), some); err != nil {
+			w.t.Fatal(err)
+		}
+	}
 	return q
 }
 
@@ -88,6 +99,49 @@ func TestACommandDecides(t *testing.T) {
 	w.tend("q") // somebody has a free child
 	if q := w.ask("web1"); !slices.Equal(q.jids(), []string{"j0001"}) || len(q.Running) != 0 {
 		t.Errorf("asked the third time: %+v", q)
+	}
+}
+
+// A command sees of each running job what it sees of those that wait, of a thousand of them, and how many more there are.
+func TestACommandSeesWhatRuns(t *testing.T) {
+	w := newGateWorld(t)
+	w.asks(asksClosed, nil)
+	pipe := w.redis.Pipeline()
+	for i := range 1005 {
+		jid := fmt.Sprintf("r%04d", i)
+		data := fmt.Sprintf(`{"region":"r%d"}`, i%3)
+		switch i {
+		case 1000:
+			data = `"` + strings.Repeat("x", 4095) + `"` // of 4,097 bytes
+		case 1001:
+			data = `"` + strings.Repeat("x", 4094) + `"`
+		}
+		pipe.HSet(t.Context(), "ql:j:"+jid, "jid", jid, "state", "running", "queue", "q", "klass", "Render", "data", data, "tags", `["fast","eu"]`, "priority", "7", "time", "1763700000.5")
+		pipe.ZAdd(t.Context(), "ql:th:planner-locks", redis.Z{Score: 1763700000 + float64(i), Member: jid}, redis.Z{Score: 1763700000 + float64(i), Member: jid + "\x002"})
+	}
+	pipe.HSet(t.Context(), "ql:j:r1003", "state", "complete", "queue", "") // since then
+	pipe.HSet(t.Context(), "ql:j:r1002", "state", "throttled")
+	_, err := pipe.Exec(t.Context())
+	stop(t, err != nil, "%v", err)
+	w.put(Put{JID: "waits", Queue: "q", Klass: "Render", Data: []byte("{}")})
+	w.take("w1", 1, "q")
+	q := w.ask("web1")
+	stop(t, len(q.Running) != 1000 || q.More != 5 || q.Places != 2010, "%d run, %d more, %d places", len(q.Running), q.More, q.Places)
+	want := Running{JID: "r0500", Queue: "q", Klass: "Render", Data: []byte(`{"region":"r2"}`), Size: 15, Priority: 7, Tags: []string{"fast", "eu"}, Places: 2, Since: 1763700000.5}
+	if r := q.Running[504]; fmt.Sprint(r) != fmt.Sprint(want) {
+		t.Errorf("a job that runs: %+v, want %+v", r, want)
+	}
+	if r := q.Running[4]; r.JID != "r1000" || r.Data != nil || r.Size != 4097 {
+		t.Errorf("one of 4,097 bytes: %d of %d", len(r.Data), r.Size)
+	}
+	if r := q.Running[3]; r.JID != "r1001" || len(r.Data) != 4096 || r.Size != 4096 {
+		t.Errorf("one of 4 KiB: %d of %d", len(r.Data), r.Size)
+	}
+	if r := q.Running[2]; r.Since != 0 || r.Places != 2 {
+		t.Errorf("one that may start: %+v", r)
+	}
+	if r := q.Running[1]; r.Places != 0 {
+		t.Errorf("one that has ended: %+v", r)
 	}
 }
 

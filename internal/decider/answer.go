@@ -18,6 +18,7 @@ type question struct {
 	Throttle   string      `json:"throttle"`
 	Candidates []candidate `json:"candidates"`
 	Running    []running   `json:"running"`
+	More       int         `json:"more"` // running jobs that are not listed
 	Places     int         `json:"places"`
 }
 
@@ -35,21 +36,25 @@ type candidate struct {
 }
 
 type running struct {
-	JID    string   `json:"jid"`
-	Klass  string   `json:"klass"`
-	Queue  string   `json:"queue"`
-	Places int      `json:"places"`
-	For    *float64 `json:"for"` // seconds; null: it may start, and has not yet
+	JID      string          `json:"jid"`
+	Klass    string          `json:"klass"`
+	Queue    string          `json:"queue"`
+	Priority float64         `json:"priority"`
+	Tags     []string        `json:"tags"`
+	Places   int             `json:"places"`
+	For      *float64        `json:"for"`  // seconds; null: it may start, and has not yet
+	Data     json.RawMessage `json:"data"` // null where it is longer than 4 KiB
+	Size     int             `json:"size"` // of the data, in bytes
 }
 
 // lineOf is a question as the command reads it.
 func lineOf(throttle string, q queue.Question, now float64) ([]byte, error) {
-	line := question{"ask", "throttle", throttle, []candidate{}, []running{}, q.Places}
+	line := question{"ask", "throttle", throttle, []candidate{}, []running{}, q.More, q.Places}
 	for _, c := range q.Candidates {
 		line.Candidates = append(line.Candidates, candidate{c.JID, c.Klass, c.Queue, c.Priority, append([]string{}, c.Tags...), rounded(now - c.Put), c.Attempt, c.Places, asked.JSON(c.Data), c.Size})
 	}
 	for _, r := range q.Running {
-		out := running{r.JID, r.Klass, r.Queue, r.Places, nil}
+		out := running{r.JID, r.Klass, r.Queue, r.Priority, append([]string{}, r.Tags...), r.Places, nil, asked.JSON(r.Data), r.Size}
 		if r.Since > 0 {
 			since := rounded(now - r.Since)
 			out.For = &since

@@ -229,7 +229,9 @@ func TestAQuestionIsALine(t *testing.T) {
 	line, err := lineOf("pl\nanner", queue.Question{
 		Number:     1,
 		Candidates: []queue.Candidate{{JID: "a\x00\xff\n", Queue: "q:/ \u202e", Data: []byte("{nonsense"), Put: 1e300}},
-		Running:    []queue.Running{{JID: "r", Since: 0}, {JID: "s", Since: 90}},
+		Running:    []queue.Running{{JID: "r", Since: 0}, {JID: "s", Since: 90, Data: []byte(`{"region":"eu"}`), Size: 15, Priority: 3, Tags: []string{"t"}, Queue: "q", Klass: "K", Places: 2}},
+		More:       7,
+		Places:     9,
 	}, 100)
 	var q question
 	if err != nil || strings.Count(string(line), "\n") != 1 || json.Unmarshal(line, &q) != nil {
@@ -237,6 +239,12 @@ func TestAQuestionIsALine(t *testing.T) {
 	}
 	if c := q.Candidates[0]; string(c.Data) != "null" || len(c.Tags) != 0 || c.Waited != 0 || q.Running[0].For != nil || *q.Running[1].For != 10 {
 		t.Errorf("%s", line)
+	}
+	for _, want := range []string{`"more":7,"places":9}`, `{"jid":"r","klass":"","queue":"","priority":0,"tags":[],"places":0,"for":null,"data":null,"size":0}`,
+		`{"jid":"s","klass":"K","queue":"q","priority":3,"tags":["t"],"places":2,"for":10,"data":{"region":"eu"},"size":15}`} {
+		if !strings.Contains(string(line), want) {
+			t.Errorf("%s has not %s", line, want)
+		}
 	}
 }
 

@@ -1,4 +1,4 @@
--- decider.look(now, throttle, asker, lease) -> number, when to look again, candidates, running, how many places are taken
+-- decider.look(now, throttle, asker, lease) -> number, when to look again, candidates, running, how many places are taken, how many more jobs run
 -- Takes the turn of asking what the command of a throttle decides. One at a time has it, so that it decides about what is true.
 --
 --   asker    who asks, to be told to people
@@ -8,8 +8,8 @@
 --   when     of the last; 0: that depends on others
 --   candidates   jobs of which only the command keeps that they start, the next one first, a hundred at most: each jid, queue,
 --                class, data (false above 4 KiB), its size, priority, tags, retries, remaining, crashes, when it was put, places
---   running  of those that have places, some: each jid, queue, class, places, and when it was popped; 0 if it was let start
---            and does not run yet
+--   running  jobs that have places, a thousand at most: each jid and places; see decider.running
+--   more     jobs that have places beside those; of more than ten thousand places, those that were not looked at count as a job each
 --
 -- Of each waitlist the jobs are looked at that come first, and are not held: a thousand can be.
 --
@@ -80,20 +80,14 @@ for i = 1, math.min(100, #found) do
   end
 end
 if #candidates == 0 then return { 0, next_held } end
-local places, count = {}, 0
-for _, member in ipairs(redis.call('ZREVRANGE', 'ql:th:' .. tid .. '-locks', '0', '199')) do
+local places, jids, locks = {}, {}, 'ql:th:' .. tid .. '-locks'
+local members, taken = redis.call('ZREVRANGE', locks, '0', '9999'), redis.call('ZCARD', locks)
+for _, member in ipairs(members) do
   local jid = string.match(member, '^[^%z]*')
-  if not places[jid] then
-    count = count + 1
-    places[count] = jid
-  end
+  if not places[jid] then jids[#jids + 1] = jid end
   places[jid] = (places[jid] or 0) + 1
 end
-for i = 1, count do
-  local jid = places[i]
-  local v = redis.call('HMGET', 'ql:j:' .. jid, 'state', 'queue', 'klass', 'time')
-  append(running, jid, v[2] or '', v[3] or '', places[jid], v[1] == 'running' and v[4] or '0')
-end
+for i = 1, math.min(1000, #jids) do append(running, jids[i], places[jids[i]]) end
 local question = redis.call('HINCRBY', key, 'number', '1')
 redis.call('HSET', key, 'until', text17(now + lease), 'by', asker)
-return { question, '0', candidates, running, redis.call('ZCARD', 'ql:th:' .. tid .. '-locks') }
+return { question, '0', candidates, running, taken, #jids - #running / 2 + taken - #members }
