@@ -113,6 +113,7 @@ var arrows = map[string][]string{
 	"internal/redistest":     {},
 	"internal/must":          {},
 	"internal/screentest":    {},
+	"internal/wallstep":      {},
 	"integration":            {},
 	"integration/browser":    {}, // a module of its own
 	"contrib/otlp":           {}, // another

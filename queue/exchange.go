@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"oarlock/queue/internal/script"
 	"oarlock/queue/internal/wire"
@@ -77,9 +78,10 @@ func (s *Session) Exchange(ctx context.Context, settlements []Settlement, take T
 		return Reply{}, fmt.Errorf("take: unknown order %q", take.Order)
 	}
 	take = take.drawn()
-	if err := s.client.clock.Fresh(ctx); err != nil {
+	if err := s.client.clockFor(ctx, settlements); err != nil {
 		return Reply{}, err
 	}
+	take.Spare = take.Spare || s.client.clock.Settling()
 	if err := s.Fence(ctx); err != nil {
 		return Reply{}, err
 	}
@@ -113,7 +115,7 @@ func (s *Session) Exchange(ctx context.Context, settlements []Settlement, take T
 // Release gives jobs back whose locks have run out, or are about to: it sends settlements that release, over any connection, for it may be repeated, and a call
 // of Exchange may stand. Each says by Popped which attempt is over. In doubt it may have run.
 func (s *Session) Release(ctx context.Context, settlements []Settlement) ([]SettleResult, error) {
-	if err := s.client.clock.Fresh(ctx); err != nil {
+	if err := s.client.clockFor(ctx, settlements); err != nil {
 		return nil, err
 	}
 	sent, puts, results := checkSettlements(settlements)
@@ -125,6 +127,19 @@ func (s *Session) Release(ctx context.Context, settlements []Settlement) ([]Sett
 	reply, err := readExchange(raw, now, results, nil)
 	return reply.Results, harmless(err)
 }
+
+// clockFor makes the clock right for settlements: precise if one has a delay, or puts a job with one.
+func (c *Client) clockFor(ctx context.Context, settlements []Settlement) error {
+	for i := range settlements {
+		if settlements[i].Delay > 0 || slices.ContainsFunc(settlements[i].Puts, isDelayed) {
+			return c.clock.Precise(ctx)
+		}
+	}
+	return c.clock.Fresh(ctx)
+}
+
+// isDelayed reports whether a job is due a while after its put.
+func isDelayed(p Put) bool { return p.Delay > 0 }
 
 // exchange is exchangeOver the connection of the session.
 func (s *Session) exchange(ctx context.Context, now float64, edition string, args []any) (any, error) {

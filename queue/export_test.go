@@ -1,11 +1,15 @@
 package queue
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"oarlock/queue/internal/clock"
 )
 
 // Diagnose lets a doctor look at all keys, and tells what it says is wrong: it knows this package, and so comes from the tests that do.
@@ -18,6 +22,14 @@ func Protocol(dialect Dialect) *redis.Script {
 
 // CheckOK, CheckNever and CheckStop are checks for the tests outside of the package.
 var CheckOK, CheckNever, CheckStop = ok, never, stop
+
+// Skew has a client believe that the clock of its server is off by what off says at the moment.
+func Skew(c *Client, off func() time.Duration) {
+	c.clock = clock.New(func(ctx context.Context) (time.Time, error) {
+		t, err := c.serverTime(ctx)
+		return t.Add(off()), err
+	}, c.log)
+}
 
 // Beside lets a test run beside others.
 func Beside(t testing.TB) { beside(t) }

@@ -57,8 +57,8 @@ func (c *Client) moveListed(ctx context.Context, jobs, progress string, moves []
 // than l.Timeout: to the front, for they were taken first. It returns how many. Of many monitors, hworker's too, one
 // puts each back. A time that is none, of whoever wrote it, begins now.
 func (c *Client) MonitorList(ctx context.Context, l List) (moved int, err error) {
-	if err := c.clock.Fresh(ctx); err != nil {
-		return 0, err
+	if err := c.clock.Precise(ctx); err != nil || c.clock.Settling() {
+		return 0, err // workers renew their entries first
 	}
 	keys, now := c.listKeys(l.Name), c.clock.Now()
 	err = c.eachField(ctx, keys.progress, func(page []string) error {

@@ -93,7 +93,7 @@ type listCall struct {
 
 // Exchange is that of Session. Of the take only Count, Bytes and MaxJob are heeded.
 func (s *ListSession) Exchange(ctx context.Context, settlements []Settlement, take Take) (Reply, error) {
-	if err := s.client.clock.Fresh(ctx); err != nil {
+	if err := s.client.clockFor(ctx, settlements); err != nil {
 		return Reply{}, err
 	}
 	if err := s.Fence(ctx); err != nil {
@@ -319,7 +319,7 @@ func (s *ListSession) putBackUntil(ctx context.Context, now float64) error {
 
 // Renew is that of Session.
 func (s *ListSession) Renew(ctx context.Context, items []RenewItem) ([]Renewed, error) {
-	if err := s.client.clock.Fresh(ctx); err != nil {
+	if err := s.client.clock.Precise(ctx); err != nil {
 		return nil, err
 	}
 	now := s.client.clock.Now()

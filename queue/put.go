@@ -204,7 +204,11 @@ func (c *Client) putChunk(ctx context.Context, conn evaler, puts []Put, line *pu
 	for _, p := range named {
 		safe = safe && p.IfExists == Never
 	}
-	if err := c.clock.Fresh(ctx); err != nil {
+	fresh := c.clock.Fresh
+	if slices.ContainsFunc(named, isDelayed) {
+		fresh = c.clock.Precise
+	}
+	if err := fresh(ctx); err != nil {
 		return nil, err
 	}
 	c.tellOpenings(ctx, named)

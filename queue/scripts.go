@@ -125,9 +125,16 @@ func (c *Client) routingKeys() []any {
 	return []any{"0"}
 }
 
+// timely are the commands that call sends in which a delay or the end of a lock counts.
+var timely = map[string]bool{"renew": true, "amend": true, "requeue": true, "retry": true}
+
 // call runs a script at the current time over the shared connections.
 func (c *Client) call(ctx context.Context, dialect Dialect, command string, args ...any) (any, error) {
-	if err := c.clock.Fresh(ctx); err != nil {
+	fresh := c.clock.Fresh
+	if timely[command] {
+		fresh = c.clock.Precise
+	}
+	if err := fresh(ctx); err != nil {
 		return nil, err
 	}
 	return c.run(ctx, c.redis, script.Name{Dialect: dialect, Command: command}, c.clock.Now(), args...)

@@ -25,6 +25,9 @@ type Swept struct {
 // Any number of supervisors may sweep the same queues, and a sweep may be repeated.
 func (c *Client) Sweep(ctx context.Context, queues []string, limit int) (Swept, error) {
 	var swept Swept
+	if err := c.clock.Precise(ctx); err != nil || c.clock.Settling() {
+		return swept, err // the holders renew their locks first
+	}
 	for rest := len(queues) > 0; rest || len(queues) > 0; {
 		some := queues[:min(len(queues), sliceOfQueues)]
 		raw, err := c.call(ctx, Batch, "sweep", wire.Args(some, limit)...)
@@ -88,7 +91,7 @@ func (q *QueueOutlook) Oldest(now float64) float64 {
 // Outlook tells what there is to do in each of the queues, and changes nothing. It also returns
 // the server's time that it was first asked with.
 func (c *Client) Outlook(ctx context.Context, queues []string) (outlook []QueueOutlook, now float64, err error) {
-	if err := c.clock.Fresh(ctx); err != nil {
+	if err := c.clock.Precise(ctx); err != nil {
 		return nil, 0, err
 	}
 	now = c.clock.Now()

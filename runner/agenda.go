@@ -79,7 +79,7 @@ func (c *Child) look(now time.Time) (next time.Time) {
 		if s == nil {
 			continue
 		}
-		if at := s.tellAt.Load(); at != 0 && a.due(time.Unix(0, at)) {
+		if at := s.tellAt.Load(); at != nil && a.due(*at) {
 			do = append(do, s.lateTell)
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 	"time"
+
+	"oarlock/internal/wallstep"
 )
 
 // droppedLines is how many lines of a run were said to be dropped, by stream.
@@ -58,5 +60,29 @@ func TestDroppedLinesAreTold(t *testing.T) {
 			}
 			killed(t, c)
 		})
+	}
+}
+
+// Lines that were dropped are told a second later, wherever the wall clock steps.
+func TestDroppedLinesFollowNoStepOfTheWallClock(t *testing.T) {
+	h, w := newHost(t), newWitness()
+	for _, by := range []time.Duration{time.Hour, -time.Hour, 300_000 * time.Hour, -300_000 * time.Hour} {
+		c, err := h.Start(context.Background(), &Spec{Command: shell("sleep 60"), LogRate: 1, Pool: "test", Kill: KillGroup}, 1, newJob("r1"), w)
+		must(t, err)
+		mustRun(t, c, newJob("r1"), RunLimits{})
+		c.mu.Lock()
+		r := c.runs[0]
+		c.mu.Unlock()
+		now := time.Now()
+		c.out.mu.Lock()
+		for range 3 {
+			c.out.record(r, LogLine{}, wallstep.Step(now, int64(by/time.Second)))
+		}
+		at := c.out.tellAt.Load()
+		c.out.mu.Unlock()
+		if a := (agenda{now: now.Add(2 * time.Second)}); at == nil || !a.due(*at) {
+			t.Errorf("stepped by %v, they are told at %v, and it is %v", by, at, now)
+		}
+		killed(t, c)
 	}
 }

@@ -39,8 +39,8 @@ type stream struct {
 	bar   []byte    // the last state of a progress bar, if nothing was printed after it
 	barAt time.Time // when the last one was passed on
 
-	droppedOf *Run         // whose lines log has dropped; nil: no run's
-	tellAt    atomic.Int64 // when the clock is to tell of them, in Unix nanoseconds; 0: there are none
+	droppedOf *Run                      // whose lines log has dropped; nil: no run's
+	tellAt    atomic.Pointer[time.Time] // when the clock is to tell of them; nil: there are none
 }
 
 // share is how many bytes are handled before others get a chance at the stream.
@@ -199,16 +199,20 @@ func (s *stream) record(r *Run, line LogLine, now time.Time) {
 		return
 	}
 	s.droppedOf = r
-	if s.tellAt.Load() == 0 {
-		at := now.Truncate(time.Second).Add(time.Second)
-		s.tellAt.Store(at.UnixNano())
-		s.child.host.clock.arm(at)
+	if s.tellAt.Load() == nil {
+		s.tell(now.Add(time.Second - time.Duration(now.Nanosecond())))
 	}
+}
+
+// tell has the clock tell at a moment how many lines were dropped.
+func (s *stream) tell(at time.Time) {
+	s.tellAt.Store(&at)
+	s.child.host.clock.arm(at)
 }
 
 // tellDropped tells how many lines were dropped, if any were.
 func (s *stream) tellDropped() {
-	s.tellAt.Store(0)
+	s.tellAt.Store(nil)
 	if n := s.log.takeDropped(); n > 0 {
 		s.child.events.Log(s.child, s.droppedOf, LogLine{Stream: s.kind, Dropped: n})
 	}
@@ -234,9 +238,7 @@ const tellAgain = 100 * time.Millisecond
 // waits for nobody.
 func (s *stream) lateTell() {
 	if !s.mu.TryLock() {
-		at := time.Now().Add(tellAgain)
-		s.tellAt.Store(at.UnixNano())
-		s.child.host.clock.arm(at)
+		s.tell(time.Now().Add(tellAgain))
 		return
 	}
 	defer s.mu.Unlock()

@@ -11,6 +11,7 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -29,8 +30,9 @@ import (
 // the test runs in. It is strict: what a real one would refuse is refused, and a call
 // with a context that has ended fails the test.
 type fakeRedis struct {
-	t    *testing.T
-	lock time.Duration // how long a lock locks
+	t     *testing.T
+	lock  time.Duration // how long a lock locks
+	ahead atomic.Int64  // by how much its clock is, in nanoseconds
 
 	mu       sync.Mutex
 	jobs     map[string]*fakeJob
@@ -316,7 +318,9 @@ func (f *fakeRedis) Writable(ctx context.Context) error { return f.call(ctx, "wr
 
 func (f *fakeRedis) Ping(ctx context.Context) error { return f.call(ctx, "ping", func() {}) }
 
-func (f *fakeRedis) Now() float64 { return float64(time.Now().UnixNano()) / 1e9 }
+func (f *fakeRedis) Now() float64 {
+	return float64(time.Now().UnixNano())/1e9 + time.Duration(f.ahead.Load()).Seconds()
+}
 
 func (f *fakeRedis) Notices(ctx context.Context, workers ...string) <-chan queue.Notice {
 	l := make(chan queue.Notice, 100)
@@ -612,7 +616,11 @@ type fakeHost struct {
 	nameless bool  // what children say of a run need not name it
 	batches  bool  // children read messages of several jobs
 	messages []int // how many jobs were in each
-	t        *testing.T
+
+	born       time.Time
+	leastLease time.Duration // that was left at a renewal, on a clock that began when the host was made
+
+	t *testing.T
 	// work is what children do with a job; nil acknowledges it after a millisecond.
 	work func(job *protocol.Job, stop <-chan runner.Cause) *runner.Ending
 	// tired children say that they want to leave as soon as they are ready.
@@ -659,7 +667,7 @@ type program struct {
 }
 
 func newFakeHost(t *testing.T) *fakeHost {
-	return &fakeHost{t: t, alive: map[*fakeChild]struct{}{}, places: map[string]int{}, working: map[string]bool{}, attempts: map[string]int{}}
+	return &fakeHost{t: t, born: time.Now(), leastLease: time.Hour, alive: map[*fakeChild]struct{}{}, places: map[string]int{}, working: map[string]bool{}, attempts: map[string]int{}}
 }
 
 // boots sets what starting children do from now on.
@@ -876,7 +884,10 @@ func (c *fakeChild) Greeted() bool { return c.greets }
 
 func (c *fakeChild) NamesRuns() bool { return !c.host.nameless }
 
-func (r *fakeRun) Renew(lease time.Duration) {}
+func (r *fakeRun) Renew(lease time.Duration) {
+	h := r.child.host
+	locked(&h.mu, func() { h.leastLease = min(h.leastLease, lease-time.Since(h.born)) })
+}
 
 func (r *fakeRun) Drain(left time.Duration) {
 	r.child.host.mu.Lock()

@@ -48,6 +48,8 @@ type Event struct {
 	Count    int      `json:"count,omitempty"`
 	Broken   int      `json:"broken,omitempty"`
 	State    string   `json:"state,omitempty"` // of a job, after the event
+
+	kept time.Duration // when, since the hub began; At follows steps of the wall clock
 }
 
 // What became of an attempt.

@@ -28,6 +28,7 @@ type events struct {
 	first   uint64   // id of the oldest event
 	next    uint64   // id of the next to come
 	readers int
+	began   time.Time
 	left    time.Time     // when the last reader did
 	more    chan struct{} // closed when there are more; nil while nobody waits
 }
@@ -35,7 +36,7 @@ type events struct {
 // begin sets the ids to those that no process before had, as long as the clock of the host does not go back.
 func (s *events) begin(now time.Time) {
 	s.first = uint64(now.UnixMicro())
-	s.next = s.first
+	s.next, s.began = s.first, now
 }
 
 // add keeps an event. Memory is made for 250 at once, and used again while nobody reads.
@@ -54,7 +55,9 @@ func (s *events) add(e *supervisor.Event, now time.Time) {
 		}
 		s.chunks, s.filled = append(s.chunks, fresh), 0
 	}
-	s.chunks[len(s.chunks)-1][s.filled].set(e, s.next, now)
+	one := &s.chunks[len(s.chunks)-1][s.filled]
+	one.set(e, s.next, now)
+	one.kept = now.Sub(s.began)
 	s.filled++
 	s.next++
 }
@@ -74,11 +77,11 @@ func (s *events) from(id uint64) []Event {
 
 // oldest is the id of the oldest event that is not older than a moment.
 func (s *events) oldest(since time.Time) uint64 {
-	limit := float64(since.UnixMilli()) / 1e3
+	limit := since.Sub(s.began)
 	low, high := s.first, s.next
 	for low < high { // they are in order
 		middle := low + (high-low)/2
-		if s.from(middle)[0].At < limit {
+		if s.from(middle)[0].kept < limit {
 			low = middle + 1
 		} else {
 			high = middle

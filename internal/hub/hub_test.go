@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"oarlock/internal/must"
+	"oarlock/internal/wallstep"
 	"oarlock/protocol"
 	"oarlock/queue"
 	"oarlock/runner"
@@ -172,6 +173,27 @@ func TestEventsAreReplayed(t *testing.T) {
 			t.Errorf("after the last: %v, %v", batch, err)
 		}
 	})
+}
+
+// Which events are old does not follow steps of the wall clock.
+func TestOldEventsAreToldWhereTheWallClockSteps(t *testing.T) {
+	now := time.Now()
+	for _, by := range []time.Duration{time.Hour, -time.Hour, 300_000 * time.Hour, -300_000 * time.Hour} {
+		var s events
+		s.begin(now)
+		e := attempt(1, queue.Complete)
+		for minute := range 6 {
+			at := now.Add(time.Duration(minute) * time.Minute)
+			if minute >= 3 {
+				at = wallstep.Step(at, int64(by/time.Second))
+			}
+			s.add(&e, at)
+		}
+		since := wallstep.Step(now.Add(90*time.Second), int64(by/time.Second))
+		if n := s.oldest(since) - s.first; n != 2 {
+			t.Errorf("after a step of %v, %d events of 6 are older than a moment between the second and the third", by, n)
+		}
+	}
 }
 
 // What happens to jobs that go well is kept while somebody listens, and for five minutes after; all else always.

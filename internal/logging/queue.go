@@ -268,7 +268,8 @@ func (q *queue) state() State {
 	defer q.mu.Unlock()
 	s := State{Dropped: q.dropped + q.telling}
 	if began := q.began; !began.IsZero() && time.Since(began) > logStalls {
-		s.BlockedSince = &began
+		since := time.Now().Add(-time.Since(began)) // by the wall clock as it is now
+		s.BlockedSince = &since
 	}
 	if q.failed != nil {
 		s.Error = q.failed.Error()

@@ -338,11 +338,12 @@ func (m *Metrics) collectRedis(s *scrape, shot *supervisor.Snapshot, known bool)
 		s.always(redisUp, flag(shot.Redis == "ok"))
 	}
 	last := m.lastOK.Load()
-	if last > 0 {
-		s.always(lastTrip, float64(last)/1e9)
+	wall := func() float64 { return float64(time.Now().UnixNano()) / 1e9 }
+	if last != nil {
+		s.always(lastTrip, wall()-time.Since(*last).Seconds()) // by the wall clock as it is now, which may have stepped
 	}
-	if m.jobs != nil && last > 0 {
-		s.always(clockOffset, m.jobs.Now()-float64(time.Now().UnixNano())/1e9)
+	if m.jobs != nil && last != nil {
+		s.always(clockOffset, m.jobs.Now()-wall())
 	}
 	for client, redis := range map[string]Redis{"jobs": m.jobs, "web": m.web} {
 		if redis != nil {

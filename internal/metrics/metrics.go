@@ -43,9 +43,9 @@ type Metrics struct {
 	page    *page
 	klasses *klassTallies
 	marks   *marks
-	trips   map[string]*observations // by the word for the call
-	lastOK  atomic.Int64             // when Redis last answered, in nanoseconds since the epoch; 0 before
-	seconds *observations            // of requests
+	trips   map[string]*observations  // by the word for the call
+	lastOK  atomic.Pointer[time.Time] // when Redis last answered; nil before
+	seconds *observations             // of requests
 
 	mu       sync.Mutex // for memory only: the loops of the pools wait for it
 	jobs     Redis      // nil until they are known
@@ -152,7 +152,8 @@ func (m *Metrics) call(word string, took time.Duration, class queue.ErrorClass) 
 		h.Observe(took.Seconds())
 	}
 	if class == queue.Success || class == queue.Refused {
-		m.lastOK.Store(time.Now().UnixNano())
+		now := time.Now()
+		m.lastOK.Store(&now)
 		return
 	}
 	m.mu.Lock()

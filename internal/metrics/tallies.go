@@ -35,6 +35,7 @@ type tallies struct {
 	opens    int
 	locks    map[string]int
 	renewed  map[string]int
+	began    time.Time
 	margins  [marginSpans]span
 }
 
@@ -49,7 +50,7 @@ const (
 
 // span is the least margin of a while.
 type span struct {
-	n     int64 // which, counted from the epoch
+	n     int64 // which, counted from marginSpans where the tallies began; 0: none yet
 	least time.Duration
 }
 
@@ -65,6 +66,7 @@ func newTallies(pool string) *tallies {
 	t := &tallies{
 		duration: newObservations(duration, slow, labels),
 		wait:     newObservations(wait, slow, labels),
+		began:    time.Now(),
 		exits:    map[string]int{}, actions: map[string]int{}, rolls: map[string]int{}, locks: map[string]int{}, renewed: map[string]int{},
 	}
 	for m, words := range map[*map[string]int][]string{&t.exits: badExits, &t.rolls: rollResults, &t.locks: lockCauses} {
@@ -144,7 +146,7 @@ func (t *tallies) renew(e *supervisor.Event, now time.Time) {
 		return
 	}
 	t.renewed["ok"]++
-	n := now.UnixNano() / int64(marginSpan)
+	n := t.span(now)
 	s := &t.margins[n%marginSpans]
 	if s.n != n {
 		*s = span{n, e.Margin}
@@ -152,9 +154,12 @@ func (t *tallies) renew(e *supervisor.Event, now time.Time) {
 	s.least = min(s.least, e.Margin)
 }
 
+// span is the number of the span at a moment. It does not follow steps of the wall clock.
+func (t *tallies) span(now time.Time) int64 { return int64(now.Sub(t.began)/marginSpan) + marginSpans }
+
 // margin is the least that was left of a lease in the last minute; known says whether any was renewed. The caller holds mu.
 func (t *tallies) margin(now time.Time) (least time.Duration, known bool) {
-	n := now.UnixNano() / int64(marginSpan)
+	n := t.span(now)
 	for _, s := range t.margins {
 		if s.n > n-marginSpans && s.n <= n && (!known || s.least < least) {
 			least, known = s.least, true

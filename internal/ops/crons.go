@@ -128,15 +128,15 @@ func putCron(ctx context.Context, q *queue.Client, c queue.Cron) (schedule.Sched
 	default:
 		last = cronTime(old.Next)
 	}
-	done, err := q.PutCron(ctx, c, old.Rev, cron.NextRun(s, last, cronNow(q)), queue.CronHolder{})
+	done, err := q.PutCron(ctx, c, old.Rev, cron.NextRun(s, last, Now(q)), queue.CronHolder{})
 	if err == nil && !done {
 		err = fmt.Errorf("%s was changed by somebody else at this moment; look at it, and try again", c.Name)
 	}
 	return s, err
 }
 
-// cronNow is the time of Redis, by which runs are put.
-func cronNow(q *queue.Client) time.Time { return cron.At(q.Now()) }
+// Now is the time of Redis, by which runs are put.
+func Now(q *queue.Client) time.Time { return cron.At(q.Now()) }
 
 // cronTime is a time of a Cron; zero if it is never.
 func cronTime(at float64) time.Time {
@@ -194,7 +194,7 @@ func ResumeCron(ctx context.Context, q *queue.Client, name string) (s schedule.S
 	if s, err = schedule.Parse(r.Schedule, r.Zone); err != nil {
 		return s, false, err
 	}
-	done, err := q.ResumeCron(ctx, name, r.Rev, s.Next(cronNow(q)))
+	done, err := q.ResumeCron(ctx, name, r.Rev, s.Next(Now(q)))
 	return s, false, changed(name, done, err)
 }
 

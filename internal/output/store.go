@@ -197,7 +197,8 @@ func (s *Store) State() State {
 		st.Error = s.failed.Error()
 	}
 	if began := s.began; !began.IsZero() && time.Since(began) > stalls {
-		st.BlockedSince = &began
+		since := time.Now().Add(-time.Since(began)) // by the wall clock as it is now
+		st.BlockedSince = &since
 	}
 	return st
 }

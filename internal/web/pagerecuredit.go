@@ -47,7 +47,7 @@ func (a *App) addRecurring(c *Call) (told, to string, err error) {
 		return "", "", err
 	}
 	told = name + " recurs"
-	if at := ops.Moments(s, time.Now(), 1); len(at) > 0 {
+	if at := ops.Moments(s, ops.Now(a.o.Redis), 1); len(at) > 0 {
 		told += ", next at " + time.Unix(at[0], 0).UTC().Format("2006-01-02 15:04") + " UTC"
 	}
 	return told, a.book().Link("recurring", name), nil

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"time"
 
 	"oarlock/internal/ops"
 	"oarlock/internal/screen"
@@ -95,7 +94,7 @@ func (a *App) recurPage(c *Call, p *pages.Page) error {
 		{Name: "next", Value: body.Next}, {Name: "runs put", Value: screen.Count(r.Count)}, {Name: "retries", Value: strconv.Itoa(r.Retries)},
 		{Name: "priority", Value: strconv.FormatFloat(r.Priority, 'f', -1, 64)},
 	}
-	for _, at := range r.NextRuns(time.Now(), 5) {
+	for _, at := range r.NextRuns(ops.Now(a.o.Redis), 5) {
 		body.Runs = append(body.Runs, float64(at))
 	}
 	if r.Damage != "" {

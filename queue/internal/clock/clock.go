@@ -16,6 +16,10 @@ import (
 const (
 	// maxAge is how old a measurement may be before the next command takes another.
 	maxAge = 30 * time.Second
+	// preciseAge is maxAge for calls in which a delay or the end of a lock counts.
+	preciseAge = 900 * time.Millisecond
+	// settling is how long after a jump other clients may not have noticed it: until then their locks seem to have expired.
+	settling = 5 * time.Second
 	// maxStep is the largest correction that one measurement makes by itself. A larger
 	// one must be confirmed by a second measurement, because much hangs on `now`: a client
 	// days ahead prunes every completed job, one a minute ahead takes running ones away.
@@ -40,6 +44,8 @@ type Clock struct {
 	base     time.Duration // uptime when server was read
 	server   time.Time     // what the server's clock said then; zero before the first measurement
 	checking bool          // somebody is measuring
+	jumped   bool          // the server's clock has jumped
+	jumpedAt time.Duration // uptime when the last jump was confirmed
 }
 
 // New returns a clock that has measured nothing yet. ask asks the server for its time; log hears
@@ -106,6 +112,7 @@ func (c *Clock) Sync(ctx context.Context) error {
 			return nil
 		}
 		c.log.Warn("clock of redis jumped", "by", again)
+		c.jumped, c.jumpedAt = true, m.up
 	}
 	if known {
 		m.server = c.at(m.up).Add(again)
@@ -137,8 +144,22 @@ func (c *Clock) wrong(m measurement) time.Duration {
 // Fresh measures if the last measurement is too old. While one caller measures, the
 // others go on with what is known; a failed measurement is an error only if it
 // was the first.
-func (c *Clock) Fresh(ctx context.Context) error {
-	first, err := c.look(ctx)
+func (c *Clock) Fresh(ctx context.Context) error { return c.within(ctx, maxAge) }
+
+// Precise is Fresh for calls in which a delay or the end of a lock counts: it measures once a second at most. So the
+// clock follows a jump of the server's within a second where such calls are made.
+func (c *Clock) Precise(ctx context.Context) error { return c.within(ctx, preciseAge) }
+
+// Settling reports whether the server's clock jumped a moment ago. Other clients may not have noticed yet: their locks
+// may seem to have expired.
+func (c *Clock) Settling() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.jumped && uptime()-c.jumpedAt < settling
+}
+
+func (c *Clock) within(ctx context.Context, age time.Duration) error {
+	first, err := c.look(ctx, age)
 	if first {
 		return err
 	}
@@ -148,7 +169,7 @@ func (c *Clock) Fresh(ctx context.Context) error {
 // FreshOrSilent is Fresh, and any measurement that the server did not answer in time is an error: whoever would then ask it for
 // something else would wait as long again.
 func (c *Clock) FreshOrSilent(ctx context.Context) error {
-	first, err := c.look(ctx)
+	first, err := c.look(ctx, maxAge)
 	var slow net.Error
 	if first || errors.As(err, &slow) && slow.Timeout() {
 		return err
@@ -156,11 +177,11 @@ func (c *Clock) FreshOrSilent(ctx context.Context) error {
 	return nil
 }
 
-// look measures if the last measurement is too old and nobody else does; first says that there was none.
-func (c *Clock) look(ctx context.Context) (first bool, err error) {
+// look measures if the last measurement is older than age and nobody else does; first says that there was none.
+func (c *Clock) look(ctx context.Context, age time.Duration) (first bool, err error) {
 	c.mu.Lock()
 	first = c.server.IsZero()
-	if !first && (c.checking || uptime()-c.base < maxAge) {
+	if !first && (c.checking || uptime()-c.base < age) {
 		c.mu.Unlock()
 		return false, nil
 	}

@@ -185,3 +185,36 @@ func TestClockBelievesAJumpOnlyWhenItIsConfirmed(t *testing.T) {
 		near(t, c, -time.Hour)
 	})
 }
+
+// Where a delay or the end of a lock counts, the clock follows a step of the server's within a second. For some seconds others may not
+// have noticed.
+func TestAPreciseClockFollowsAStep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &serverClock{}
+		c := s.clock()
+		if err := c.Precise(t.Context()); err != nil || c.Settling() {
+			t.Fatalf("%v, settling: %v", err, c.Settling())
+		}
+		for _, step := range []time.Duration{-20 * time.Second, time.Hour, -time.Hour, 30 * 365 * 24 * time.Hour, -30 * 365 * 24 * time.Hour} {
+			s.off += step
+			time.Sleep(time.Second)
+			asked := s.asked
+			for range 10 {
+				if err := c.Precise(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+			near(t, c, s.off)
+			if s.asked != asked+2 { // and once more, for it is to be confirmed
+				t.Errorf("asked %d times", s.asked-asked)
+			}
+			if !c.Settling() {
+				t.Error("others may not have noticed the step")
+			}
+			time.Sleep(settling)
+			if c.Settling() {
+				t.Error("it still settles")
+			}
+		}
+	})
+}

@@ -12,19 +12,18 @@ import (
 // epoch is the time since which connections are good. Older ones are not used again: the driver closes one instead of using it, and
 // dials, which resolves the host name again.
 type epoch struct {
-	since atomic.Int64 // nanoseconds of Unix time
-	begun func()       // is told of a new one
+	since atomic.Pointer[time.Time] // nil before the first; with the monotonic clock, for the wall clock may step
+	begun func()                    // is told of a new one
 }
 
 // begin makes all connections that were made before a moment old.
 func (e *epoch) begin(at time.Time) {
-	now := at.UnixNano()
 	for {
 		before := e.since.Load()
-		if now <= before {
+		if before != nil && !at.After(*before) {
 			return
 		}
-		if e.since.CompareAndSwap(before, now) {
+		if e.since.CompareAndSwap(before, &at) {
 			break
 		}
 	}
@@ -34,7 +33,10 @@ func (e *epoch) begin(at time.Time) {
 }
 
 // isOver reports whether a connection that was made then is old.
-func (e *epoch) isOver(made time.Time) bool { return made.UnixNano() < e.since.Load() }
+func (e *epoch) isOver(made time.Time) bool {
+	since := e.since.Load()
+	return since != nil && made.Before(*since)
+}
 
 // errOld keeps the driver from using an old connection.
 var errOld = errors.New("the server of this connection takes no writes")

@@ -35,11 +35,12 @@ type flow struct {
 	moved int       // of these, those by which the deadline was moved
 }
 
-// set notes a new deadline.
+// set notes a new deadline. The driver's has the wall clock only, which may step: f.limit has the monotonic one as well.
 func (f *flow) set(limit time.Time, timeout time.Duration) {
 	*f = flow{}
-	if !limit.IsZero() && time.Until(limit) > timeout/4*3 { // the driver's clock may lag by some milliseconds
-		f.limit = limit
+	now := time.Now()
+	if left := limit.Sub(now); !limit.IsZero() && left > timeout/4*3 { // the driver's clock may lag by some milliseconds
+		f.limit = now.Add(left)
 	}
 }
 
@@ -83,7 +84,7 @@ func (c *patientConn) SetWriteDeadline(t time.Time) error {
 func (c *patientConn) SetReadDeadline(t time.Time) error {
 	c.read.set(t, c.timeout)
 	if sent := min(c.sent.Load(), inBuffers); sent >= portion && !c.read.limit.IsZero() {
-		t = t.Add(time.Duration(sent) * time.Second / slowest)
+		t = c.read.limit.Add(time.Duration(sent) * time.Second / slowest)
 		c.read.limit = t
 	}
 	return c.Conn.SetReadDeadline(t)

@@ -43,7 +43,11 @@ func (p *Pool) Serving() []string {
 // Tell passes on what there is in the pool's queues, and when the next job is due. It
 // does not wake the pool if that changes nothing. Safe for concurrent use.
 func (p *Pool) Tell(v lookout.View, due time.Duration) {
-	if last := p.told.Swap(&v); v.Ready == 0 && due == never && last != nil && last.Ready == 0 && slices.Equal(v.Damaged, last.Damaged) && v.Abstains == last.Abstains {
+	last := p.told.Swap(&v)
+	if last != nil && (queue.Duration(v.Now-last.Now)-(v.At-last.At)).Abs() > clockJump {
+		p.post(p.clockJumped)
+	}
+	if v.Ready == 0 && due == never && last != nil && last.Ready == 0 && slices.Equal(v.Damaged, last.Damaged) && v.Abstains == last.Abstains {
 		return
 	}
 	p.post(func() {

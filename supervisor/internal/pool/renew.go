@@ -171,11 +171,29 @@ func (p *Pool) renewed(attempts []*attempt, items []queue.RenewItem, renewed []q
 
 // leaseUntil is the lease of a lock that ends at expires, on Redis' clock, where sent
 // and now are the same moment on our clock and on Redis'. If our idea of Redis' clock
-// has changed since, the shorter lease counts.
+// has changed since, the shorter lease counts. Redis' clock may have stepped by more than a lock: then the child goes on
+// for jumpPatience, in which the lock is renewed.
 func (p *Pool) leaseUntil(expires float64, sent time.Duration, now float64) clock.Lease {
 	lock := queue.Duration(expires - now)
 	since := queue.Duration(expires-p.Redis.Now()) + p.Clock() - sent
-	return clock.Lease{Granted: sent, Lock: min(lock, since)}
+	short, long := min(lock, since), max(lock, since)
+	if long-short > clockJump {
+		short = max(short, min(long, jumpPatience))
+	}
+	return clock.Lease{Granted: sent, Lock: short}
+}
+
+const (
+	// clockJump is from what difference on Redis' clock and ours count as having jumped against each other.
+	clockJump = time.Second
+	// jumpPatience is how long a lock is believed in then, without another renewal. Others spare it for longer.
+	jumpPatience = 3 * time.Second
+)
+
+// clockJumped makes good what a jump of Redis' clock does: our locks may seem to have expired, and so may others'.
+func (p *Pool) clockJumped() {
+	p.renewals.first(len(p.flight) > 0)
+	p.exchanges.spareUntil = p.now + returnPatience
 }
 
 // whyLapses says why the lease of an attempt runs out: what keeps its renewal.
