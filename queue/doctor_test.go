@@ -13,6 +13,7 @@ import (
 
 func init() {
 	queue.Diagnose = func(t testing.TB, c *queue.Client) []string { return diagnose(t, c, false) }
+	queue.Repair = func(t testing.TB, c *queue.Client) []string { return diagnose(t, c, true) }
 }
 
 // diagnose lets a doctor look at all keys. Locks that ran out are no damage.

@@ -12,8 +12,9 @@ import (
 	"oarlock/queue/internal/clock"
 )
 
-// Diagnose lets a doctor look at all keys, and tells what it says is wrong: it knows this package, and so comes from the tests that do.
-var Diagnose func(t testing.TB, c *Client) []string
+// Diagnose lets a doctor look at all keys, and tells what it says is wrong, which Repair has it mend, too: it knows this package, and so comes from the
+// tests that do.
+var Diagnose, Repair func(t testing.TB, c *Client) []string
 
 // Protocol is the unified script of the protocol, as other clients have it.
 func Protocol(dialect Dialect) *redis.Script {

@@ -123,11 +123,16 @@ func (m *model) release(tid, jid string) {
 	if room < 1 {
 		return
 	}
-	for _, next := range cut(m.ranked(throttleOf(tid)+"-pending"), 0, whole(room)-1) {
+	let := 0
+	for _, next := range m.ranked(throttleOf(tid) + "-pending") {
+		if let == whole(room) {
+			break
+		}
 		delete(pending, next)
 		if !m.exists(next) {
-			continue
+			continue // the next one is tried in its place
 		}
+		let++
 		queue, state := m.field(next, "queue"), m.field(next, "state")
 		m.leave(next, queue, "throttled")
 		_, ready := m.zset(queueOf(queue, "work"))[next]

@@ -16,7 +16,10 @@ local found = each(5, function(jid)
   if not there or there == 'complete' then
     -- Where many waited for it they are freed in slices.
     if has(ns .. 'oarlock:unblock', jid) and redis.call('SISMEMBER', ns .. 'j:' .. jid .. '-dependents', job) == 1 then return end
-    if fix then redis.call('SREM', key .. '-dependencies', jid) end
+    if fix then
+      redis.call('SREM', key .. '-dependencies', jid)
+      redis.call('SREM', ns .. 'j:' .. jid .. '-dependents', job)
+    end
     return 'waits for ever for ' .. jid .. ', which is ' .. (there or 'gone'), 'it waits for that no longer'
   end
   if redis.call('SISMEMBER', ns .. 'j:' .. jid .. '-dependents', job) == 0 then

@@ -102,19 +102,24 @@ local function unscheduled(jid, queue, due)
   return 'is scheduled, but not in the schedule of ' .. queue, 'waits for a worker now, because nothing tells its time'
 end
 
--- in_waitlist(jid, queue, throttles) -> whether it stands where jobs of a ruled queue wait for places
+-- in_waitlist(jid, queue, throttles) -> whether it stands where jobs of a ruled queue wait for places, and whether rules are there by which it does
 local function in_waitlist(jid, queue, throttles)
-  return throttles and has(waitlist_of(queue, throttles), jid)
+  if not (throttles and has(waitlist_of(queue, throttles), jid)) then return false, true end
+  local ruled = redis.call('HEXISTS', ns .. 'oarlock:rules', 'q:' .. queue) == 1
+  return ruled, ruled
 end
 
 local function unthrottled(jid, queue, throttles)
   if anywhere(jid, queue, 'work') then return end
   local listed = anywhere(jid, queue, 'throttled')
-  if listed and (pending(jid, throttles) or in_waitlist(jid, queue, throttles)) then return end
+  local waits, ruled = in_waitlist(jid, queue, throttles)
+  if listed and (waits or pending(jid, throttles)) then return end
   if fix then
     redis.call('ZREM', ns .. 'q:' .. queue .. '-throttled', jid)
+    if not ruled then redis.call('ZREM', (waitlist_of(queue, throttles)), jid) end
     to_work(jid, queue, now)
   end
+  if not ruled then return 'waits for a place by rules of ' .. queue .. ', which are not there', 'waits for a worker' end
   return listed and 'is throttled, but in the line of no throttle' or 'is throttled, but nowhere in ' .. queue, 'waits for a worker'
 end
 

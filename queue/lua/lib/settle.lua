@@ -183,7 +183,10 @@ function examine(batch, s)
   local f = redis.pcall('HMGET', key, 'state', 'worker', 'queue', 'time', 'retries', 'throttles', 'oarlock-queue', 'oarlock-lane')
   if f.err then return 'refused', f.err end
   local state, owner, time = f[1], f[2], f[4]
-  if not state then return 'lost', 'the job does not exist' end
+  if not state then
+    redis.pcall('ZREM', batch.holds, s.jid) -- nobody else knows whose it was
+    return 'lost', 'the job does not exist'
+  end
   if state ~= 'running' then return 'lost', 'not running but ' .. state end
   if owner ~= batch.worker then return 'lost', 'given to another worker: ' .. tostring(owner) end
   if f[3] ~= s.queue then return 'lost', 'running in another queue: ' .. tostring(f[3]) end

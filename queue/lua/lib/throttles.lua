@@ -96,17 +96,29 @@ function release(tid, jid, now, most)
   local places = room_in(tid)
   places = math.min(places == math.huge and 10 or math.floor(places), most or math.huge)
   if places < 1 then return end
-  for _, next in ipairs(redis.call('ZRANGE', key .. '-pending', '0', places - 1)) do
+  local pending, looked = redis.call('ZRANGE', key .. '-pending', '0', places - 1), 0
+  while pending[looked + 1] do
+    looked = looked + 1
+    local next = pending[looked]
     -- One that cannot be let go, because its queue is broken, must not hold up the others.
-    if pcall(let_try, next, now) then
+    local ok, is_gone = pcall(let_try, next, now)
+    if ok then
       redis.call('ZREM', key .. '-pending', next)
     else
       redis.pcall('ZADD', key .. '-pending', now, next)
     end
+    if ok and is_gone and #pending < places + 100 then pending[#pending + 1] = next_pending(key, pending, looked) end
   end
 end
 
--- let_try(jid, now): a job that waited for a throttle is ready to be popped again
+-- next_pending(key, pending, looked) -> the first of the line for a throttle behind those that are let try; nil if there is none
+-- Somebody deleted a job that stood there, which takes no place.
+-- Rare.
+function next_pending(key, pending, looked)
+  return redis.call('ZRANGE', key .. '-pending', #pending - looked, #pending - looked)[1]
+end
+
+-- let_try(jid, now) -> whether there is no such job: one that waited for a throttle is ready to be popped again
 -- A job that is gone, or runs or waits elsewhere after another command, wants none; one
 -- that was put again and is ready only gets a new place.
 -- Rare.
@@ -123,6 +135,7 @@ function let_try(jid, now)
   elseif state == 'waiting' then
     move_up(queue, jid, score(tonumber(priority) or 0, now))
   end
+  return not (queue or state)
 end
 
 -- give_back(jid, queue, throttles, now, most, taken, own) -> nil, or why one of them could not be released
