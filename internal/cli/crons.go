@@ -9,6 +9,7 @@ import (
 	"oarlock/internal/cron"
 	"oarlock/internal/ops"
 	"oarlock/internal/plan"
+	"oarlock/internal/rules"
 	"oarlock/internal/screen"
 	"oarlock/internal/show"
 	"oarlock/queue"
@@ -46,10 +47,23 @@ func addCron(c *cli.Context, q *queue.Client) error {
 		return err
 	}
 	now := cron.At(q.Now())
+	defer sayUninstalledRuns(c, q, queue.Put{Queue: r.Queue, Klass: r.Klass})
 	return answer(c, map[string]any{"jid": name, "queue": r.Queue, "next": ops.Moments(s, now, 3)}, func(w io.Writer) {
 		screen.PrintLine(w, name)
 		screen.Printf(c.App.ErrWriter, "It comes %s.\n", show.Comes(s, now))
 	})
+}
+
+// sayUninstalledRuns tells, of a recurring job that was added, which rules of the configuration do not count for its runs because Redis does
+// not have them.
+func sayUninstalledRuns(c *cli.Context, q *queue.Client, run queue.Put) {
+	cfg, err := reload(c, config.Options{NoPools: true}) // what reached Redis has told the doubts
+	if err != nil {
+		return
+	}
+	if names := uninstalled(c, q, cfg, []rules.Job{ruledJob(run)}); names != "" {
+		screen.Printf(c.App.ErrWriter, "Redis does not have these rules of %s, so they do not count for its runs yet: %s.\nInstall them with oarlock rules apply.\n", cfg.Path, names)
+	}
 }
 
 func recurPause(c *cli.Context, q *queue.Client) error {

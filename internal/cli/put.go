@@ -103,6 +103,9 @@ func put(c *cli.Context) error {
 	if like.Key == "" && like.KeyFrom == "" {
 		like.KeyFrom = cfg.Queues[like.Queue].KeyFrom
 	}
+	if err := ops.NeedsKey(like); err != nil {
+		return err
+	}
 	if err := ops.CheckDepends(c.Context, client, like.Depends, sure(c)); err != nil {
 		return err
 	}
@@ -143,15 +146,22 @@ func applyFirst(c *cli.Context, client *queue.Client) error {
 // sayUninstalled tells, of jobs that were put, which rules of the configuration did not count for them because Redis does not have
 // them. It never fails.
 func sayUninstalled(c *cli.Context, client *queue.Client, cfg config.Config, jobs []rules.Job) error {
-	if cfg.Path == "" {
-		return nil
-	}
-	names, err := ops.Uninstalled(c.Context, client, cfg.RulesFile(), plan.Orders(cfg), jobs)
-	if err == nil && len(names) > 0 {
-		screen.Printf(c.App.ErrWriter, "Redis does not have these rules of %s, so they did not count for this put: %s.\nInstall them with oarlock rules apply, or put with --apply.\n",
-			cfg.Path, strings.Join(names, ", "))
+	if names := uninstalled(c, client, cfg, jobs); names != "" {
+		screen.Printf(c.App.ErrWriter, "Redis does not have these rules of %s, so they did not count for this put: %s.\nInstall them with oarlock rules apply, or put with --apply.\n", cfg.Path, names)
 	}
 	return nil
+}
+
+// uninstalled names the rules of the configuration that concern jobs and that Redis does not have; "" if it has all, or that cannot be told.
+func uninstalled(c *cli.Context, client *queue.Client, cfg config.Config, jobs []rules.Job) string {
+	if cfg.Path == "" {
+		return ""
+	}
+	names, err := ops.Uninstalled(c.Context, client, cfg.RulesFile(), plan.Orders(cfg), jobs)
+	if err != nil {
+		return ""
+	}
+	return strings.Join(names, ", ")
 }
 
 // ruledJob is what rules ask of a put.
@@ -249,7 +259,11 @@ func putOf(c *cli.Context) (queue.Put, error) {
 			return p, misused("--key-from: %v", err)
 		}
 	}
-	if err := ops.CheckPut(p, sure(c)); err != nil {
+	checked := p
+	if p.Key == "" && p.KeyFrom == "" {
+		checked.KeyFrom = "/key" // the configuration may say where the data has the key
+	}
+	if err := ops.CheckPut(checked, sure(c)); err != nil {
 		return p, err
 	}
 	if err := config.OneOf(c.String("if-exists"), ifExistsWords); err != nil && c.IsSet("if-exists") {

@@ -85,6 +85,7 @@ func recurAdd(c *cli.Context, q *queue.Client) error {
 	if err != nil {
 		return err
 	}
+	defer sayUninstalledRuns(c, q, queue.Put{Queue: r.Queue, Klass: r.Klass, Throttles: r.Throttles})
 	return answer(c, map[string]string{"jid": jid, "queue": r.Queue}, func(w io.Writer) { screen.PrintLine(w, jid) })
 }
 

@@ -35,7 +35,11 @@ func TestPutTellsOfRulesThatAreNotInRedis(t *testing.T) {
 	const told = "Redis does not have these rules of "
 	cases := []struct{ put, stdin, names string }{
 		{put: `put orders {"id":7}`, names: "queues.orders.order."},
+		{put: `put orders {"id":9} --merge last`, names: "queues.orders.order."},
 		{put: "put mails 1", names: "queues.mails."},
+		{put: "recur add mails 1 --every 1h --offset 1h --klass K", names: "queues.mails."},
+		{put: "recur add mails 1 --cron @daily --klass K", names: "queues.mails."},
+		{put: "recur add other 1 --cron @daily --klass K"},
 		{put: "put bills 1 --klass Payment", names: "klass.Pay*, throttles.erp, windows.night."},
 		{put: "put bills 1 --klass Mail"},
 		{put: "put other 1 --klass Urgent", names: "klass.Urgent."},
@@ -62,6 +66,8 @@ func TestPutTellsOfRulesThatAreNotInRedis(t *testing.T) {
 			}
 		}
 	}
+	s.says(t, 64, "put other 1 --merge last -c c.toml", "--merge needs a key")
+	s.says(t, 64, "put mails 1 --score 1", "--score needs a key")
 	put("before", func(names string) string { return names })
 	s.says(t, 0, "put mails 1 --klass X", "", "")
 	if strings.Contains(s.said["stderr"], told) {

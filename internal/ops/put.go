@@ -142,12 +142,21 @@ func checkMerge(p queue.Put) error {
 		return &Wrong{"merge", fmt.Sprintf("must be none, all, last, first or set: %+q", string(p.Merge))}
 	case p.Score != nil && (math.IsNaN(*p.Score) || math.IsInf(*p.Score, 0)):
 		return &Wrong{"score", fmt.Sprintf("must be a finite number: %v", *p.Score)}
-	case p.Key == "" && p.KeyFrom == "" && p.Merge != "":
-		return &Wrong{"merge", "needs a key: of what has none nothing merges"}
-	case p.Key == "" && p.KeyFrom == "" && p.Score != nil:
-		return &Wrong{"score", "needs a key: it orders what merges"}
 	case p.JID != "" && p.Merge != "" && p.Merge != queue.MergeNone:
 		return &Wrong{"merge", "and a jid exclude each other: what merges makes no job"}
+	}
+	return NeedsKey(p)
+}
+
+// NeedsKey refuses a put that is to merge and has no key.
+func NeedsKey(p queue.Put) error {
+	switch {
+	case p.Key != "" || p.KeyFrom != "":
+		return nil
+	case p.Merge != "":
+		return &Wrong{"merge", "needs a key: of what has none nothing merges"}
+	case p.Score != nil:
+		return &Wrong{"score", "needs a key: it orders what merges"}
 	}
 	return nil
 }
