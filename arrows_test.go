@@ -182,7 +182,7 @@ var arrows = map[string][]string{
 // stay in the runner.
 var strangers = map[string][]string{
 	"github.com/redis/go-redis/v9": {"queue", "queue/admin", "queue/internal/connection", "internal/redistest"},
-	"os/exec":                      {"runner/internal/runnertest", "runner/internal/tree", "internal/bench", "internal/check", "internal/config", "internal/demo", "internal/embedded", "internal/redistest", "internal/webbench"},
+	"os/exec":                      {"runner/internal/runnertest", "runner/internal/tree", "internal/bench", "internal/check", "internal/config", "internal/demo", "internal/embedded", "internal/must", "internal/redistest", "internal/webbench"},
 }
 
 func TestArrows(t *testing.T) {

@@ -70,7 +70,7 @@ func TestCounting(t *testing.T) {
 		{"php", "php", []string{"php-worker"}, nil},
 	} {
 		t.Run(tt.dir, func(t *testing.T) {
-			need(t, tt.interpreter)
+			must.Have(t, tt.interpreter)
 			readme := must.Get(os.ReadFile(filepath.Join(tt.dir, "README.md")))(t)
 			if testing.Short() { // one of each language, by its helper where there is one
 				tt.queues = tt.queues[len(tt.queues)-1:]
@@ -102,7 +102,7 @@ func TestBatches(t *testing.T) {
 	}
 	for dir, interpreter := range map[string]string{"python": "python3", "ruby": "ruby", "node": "node", "php": "php"} {
 		t.Run(dir, func(t *testing.T) {
-			need(t, interpreter)
+			must.Have(t, interpreter)
 			file := filepath.Join(t.TempDir(), "lines")
 			var jobs []wanted
 			for i := range 20 {

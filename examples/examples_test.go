@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"oarlock/internal/must"
 )
 
 // TestHelpers runs the test program of each helper: the conversations of
@@ -25,7 +27,7 @@ func TestHelpers(t *testing.T) {
 		{"php", "php", "test_oarlock.php"},
 	} {
 		t.Run(tt.dir, func(t *testing.T) {
-			need(t, tt.interpreter)
+			must.Have(t, tt.interpreter)
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 			defer cancel()
 			cmd := exec.CommandContext(ctx, tt.interpreter, tt.program)
@@ -78,19 +80,6 @@ func TestJSONInAwk(t *testing.T) {
 			}
 		})
 	}
-}
-
-// need skips the test where a program is missing, loudly; with REQUIRE_ALL=1 the
-// test fails.
-func need(t *testing.T, program string) {
-	t.Helper()
-	if _, err := exec.LookPath(program); err == nil {
-		return
-	}
-	if os.Getenv("REQUIRE_ALL") == "1" {
-		t.Fatalf("%s is not installed", program)
-	}
-	t.Skipf("SKIPPED %s is not installed", program)
 }
 
 // summary is the line in which a test program counts its tests.

@@ -23,7 +23,7 @@ func TestLists(t *testing.T) {
 		{"sh", "push.sh", letter}, {"sh", "push.sh", "a plain text"},
 		{"sh", "push.sh", `{"klass": "Order", "data": {"customer": 17}, "tags": ["vip"]}`, "new-orders"}, {"python3", "hworker.py", "mail", `{"n":1}`},
 	} {
-		need(t, command[0])
+		must.Have(t, command[0])
 		cmd := exec.Command(command[0], command[1:]...)
 		cmd.Dir, cmd.Env = "lists", env
 		if out, err := cmd.CombinedOutput(); err != nil {

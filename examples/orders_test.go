@@ -19,7 +19,7 @@ func TestOrders(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: the parts of it have short tests")
 	}
-	need(t, "python3")
+	must.Have(t, "python3")
 	program := must.Get(binary())(t)
 	parcels := filepath.Join(t.TempDir(), "parcels.txt")
 	env := append(os.Environ(), "REDIS_URL="+redistest.Start(t).URL, "PATH="+filepath.Dir(program)+":"+os.Getenv("PATH"), "PARCELS="+parcels,

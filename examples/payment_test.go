@@ -22,8 +22,8 @@ func TestPayment(t *testing.T) {
 	if testing.Short() {
 		t.Skip("long: the parts of it have short tests")
 	}
-	need(t, "python3")
-	need(t, "curl")
+	must.Have(t, "python3")
+	must.Have(t, "curl")
 	program := must.Get(binary())(t)
 	dir, free := t.TempDir(), "127.0.0.1:"+redistest.Port(t)
 	secrets := filepath.Join(dir, "secrets")

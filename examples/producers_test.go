@@ -31,7 +31,7 @@ func TestProducers(t *testing.T) {
 	const data = `{ "to":"Zoë's \"cat\" $(id) \\n", "n":9007199254740993, "none":[] }`
 
 	put := func(t *testing.T, interpreter, program, data string) (string, error) {
-		need(t, interpreter)
+		must.Have(t, interpreter)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		cmd := exec.CommandContext(ctx, interpreter, program, "mail", "Send", data)
@@ -49,7 +49,7 @@ func TestProducers(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if tt.name == "redis-cli" {
-				need(t, "redis-cli")
+				must.Have(t, "redis-cli")
 			}
 			// As after a restart of Redis: the first call is answered by NOSCRIPT.
 			must.Do(t, client.Redis().ScriptFlush(t.Context()).Err())
@@ -83,7 +83,7 @@ func TestProducers(t *testing.T) {
 
 // TestPutHTTP puts a job by curl alone, which fails, is retried, and ends well; and reads what it printed.
 func TestPutHTTP(t *testing.T) {
-	need(t, "curl")
+	must.Have(t, "curl")
 	server := redistest.Start(t)
 	program := must.Get(binary())(t)
 	dir := t.TempDir()

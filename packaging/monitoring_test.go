@@ -15,7 +15,7 @@ import (
 
 // TestRulesAreGood: Prometheus reads the rules, each alert fires in its world, and is silent in one that comes near.
 func TestRulesAreGood(t *testing.T) {
-	need(t, "promtool")
+	must.Have(t, "promtool")
 	for _, args := range [][]string{{"check", "rules", "prometheus/rules.yml"}, {"test", "rules", "prometheus/rules_test.yml", "prometheus/rules_day_test.yml"}} {
 		if out, err := exec.Command("promtool", args...).CombinedOutput(); err != nil {
 			t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
@@ -74,7 +74,7 @@ func asked(t *testing.T) (exprs []string) {
 
 // TestTheDashboardIsGood: Prometheus understands all that it asks.
 func TestTheDashboardIsGood(t *testing.T) {
-	need(t, "promtool")
+	must.Have(t, "promtool")
 	var rules strings.Builder
 	rules.WriteString("groups:\n- name: dashboard\n  rules:\n")
 	for n, expr := range asked(t) {

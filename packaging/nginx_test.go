@@ -29,7 +29,7 @@ import (
 // TestNginxExample: nginx takes the example as it is but for places, asks for a password, passes on who came and by which name, lets
 // what is live through as it comes and big puts whole, and asks nobody who wants to know whether it lives.
 func TestNginxExample(t *testing.T) {
-	need(t, "nginx")
+	must.Have(t, "nginx")
 	held := make(chan struct{})
 	app := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {

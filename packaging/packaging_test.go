@@ -19,7 +19,7 @@ var units = []string{"oarlock.service", "oarlock@.service"}
 // TestUnitsAreGood has systemd read the units. The program's path stands for one
 // that is there, for systemd looks.
 func TestUnitsAreGood(t *testing.T) {
-	need(t, "systemd-analyze")
+	must.Have(t, "systemd-analyze")
 	dir := t.TempDir()
 	for _, name := range units {
 		text := strings.ReplaceAll(read(t, "systemd/"+name), "/usr/bin/oarlock", "/bin/true")
@@ -120,19 +120,6 @@ func directives(unit string) map[string]string {
 		}
 	}
 	return set
-}
-
-// need skips the test where a program is missing, loudly; with REQUIRE_ALL=1 the
-// test fails.
-func need(t *testing.T, program string) {
-	t.Helper()
-	if _, err := exec.LookPath(program); err == nil {
-		return
-	}
-	if os.Getenv("REQUIRE_ALL") == "1" {
-		t.Fatalf("%s is not installed", program)
-	}
-	t.Skipf("SKIPPED %s is not installed", program)
 }
 
 // TestReadmeIsTrue: what the page says of directives stands in the units.

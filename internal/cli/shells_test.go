@@ -38,12 +38,7 @@ esac
 
 func newShell(t *testing.T, name string) *shell {
 	t.Helper()
-	if _, err := exec.LookPath(name); err != nil {
-		if os.Getenv("REQUIRE_ALL") == "1" {
-			t.Fatalf("%s not found: install it", name)
-		}
-		t.Skipf("SKIPPED %s not found", name)
-	}
+	must.Have(t, name)
 	dir := t.TempDir()
 	s := &shell{t: t, dir: dir, here: filepath.Join(dir, "here"), log: filepath.Join(dir, "log")}
 	for _, sub := range []string{"here", "bin", "home"} {

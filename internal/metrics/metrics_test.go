@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http/httptest"
-	"os"
 	"os/exec"
 	"slices"
 	"strconv"
@@ -19,6 +18,7 @@ import (
 	"go.uber.org/goleak"
 
 	"oarlock/internal/census"
+	"oarlock/internal/must"
 	"oarlock/protocol"
 	"oarlock/queue"
 	"oarlock/runner"
@@ -255,24 +255,12 @@ func TestAnOrdinaryScrape(t *testing.T) {
 // checked has promtool look at a page.
 func checked(t *testing.T, text string) {
 	t.Helper()
-	cmd := exec.Command(promtool(t), "check", "metrics")
+	must.Have(t, "promtool")
+	cmd := exec.Command("promtool", "check", "metrics")
 	cmd.Stdin = strings.NewReader(text)
 	if out, err := cmd.CombinedOutput(); err != nil || len(bytes.TrimSpace(out)) > 0 {
 		t.Errorf("promtool check metrics: %v\n%s", err, out)
 	}
-}
-
-// promtool is Prometheus' tool; the test is skipped where there is none, loudly, and fails with REQUIRE_ALL=1.
-func promtool(t *testing.T) string {
-	t.Helper()
-	path, err := exec.LookPath("promtool")
-	if err != nil {
-		if os.Getenv("REQUIRE_ALL") == "1" {
-			t.Fatal("promtool is not installed and REQUIRE_ALL=1")
-		}
-		t.Skip("SKIPPED promtool is not installed")
-	}
-	return path
 }
 
 // What is told is true.

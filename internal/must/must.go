@@ -1,7 +1,11 @@
-// Package must ends a test at an error that it does not expect.
+// Package must ends a test at an error that it does not expect, or where a program that it needs is missing.
 package must
 
-import "testing"
+import (
+	"os"
+	"os/exec"
+	"testing"
+)
 
 // Do fails the test if err is not nil.
 func Do(t testing.TB, err error) {
@@ -20,4 +24,16 @@ func Get[T any](value T, err error) func(testing.TB) T {
 		Do(t, err)
 		return value
 	}
+}
+
+// Have skips the test where a program is not installed. With REQUIRE_ALL=1 in the environment the test fails.
+func Have(t testing.TB, program string) {
+	t.Helper()
+	if _, err := exec.LookPath(program); err == nil {
+		return
+	}
+	if os.Getenv("REQUIRE_ALL") == "1" {
+		t.Fatalf("%s is not installed", program)
+	}
+	t.Skipf("SKIPPED %s is not installed", program)
 }

@@ -202,12 +202,7 @@ func TestUnitQuotesPaths(t *testing.T) {
 
 // systemd itself takes what is printed, for configurations that want everything.
 func TestSystemdTakesTheUnit(t *testing.T) {
-	if _, err := exec.LookPath("systemd-analyze"); err != nil {
-		if os.Getenv("REQUIRE_ALL") == "1" {
-			t.Fatal(err)
-		}
-		t.Skip("SKIPPED systemd-analyze is not installed")
-	}
+	must.Have(t, "systemd-analyze")
 	for name, change := range map[string]func(*config.Config, *config.Pool){
 		"plain": func(*config.Config, *config.Pool) {},
 		"all": func(c *config.Config, p *config.Pool) {
