@@ -321,17 +321,3 @@ func processorTime(t *testing.T) time.Duration {
 	}
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
-
-func BenchmarkParseStatus(b *testing.B) {
-	for name, line := range map[string]string{
-		"ack": `{"@":"ack","run":"k7q2vd"}`,
-		"log": `{"time":"2026-01-01","level":"info","message":"a line of a structured log","rows":7}`,
-	} {
-		b.Run(name, func(b *testing.B) {
-			b.ReportAllocs()
-			for b.Loop() {
-				ParseStatus([]byte(line))
-			}
-		})
-	}
-}

@@ -208,23 +208,3 @@ func (r *stepReader) Read(b []byte) (int, error) {
 	r.text = r.text[n:]
 	return n, nil
 }
-
-func BenchmarkReader(b *testing.B) {
-	for name, line := range map[string]string{"ack": "{\"@\":\"ack\",\"run\":\"k7q2vd\"}\n", "log": "a line that somebody printed\n"} {
-		b.Run(name, func(b *testing.B) {
-			text := strings.Repeat(line, 1000)
-			b.SetBytes(int64(len(line)))
-			b.ReportAllocs()
-			var in strings.Reader
-			for n := 0; n < b.N; {
-				in.Reset(text)
-				r := NewReader(&in, 0)
-				for ; n < b.N; n++ {
-					if _, err := r.Next(); err != nil {
-						break
-					}
-				}
-			}
-		})
-	}
-}

@@ -609,31 +609,6 @@ func ordinary() []supervisor.Event {
 	}
 }
 
-func BenchmarkJob(b *testing.B) {
-	var shot supervisor.Snapshot
-	m := New(optionsOf(&shot))
-	busyPool(m, "p")
-	events := ordinary()
-	b.ReportAllocs()
-	for b.Loop() {
-		for _, e := range events {
-			m.Note(e)
-		}
-	}
-}
-
-func BenchmarkScrape(b *testing.B) {
-	var shot supervisor.Snapshot
-	m := New(optionsOf(&shot))
-	for n := range 50 {
-		shot.Pools = append(shot.Pools, busyPool(m, fmt.Sprint("pool", n)))
-	}
-	for b.Loop() {
-		clear(m.page.bodies)
-		scraped(b, m.page)
-	}
-}
-
 // Of a list that two pools work is told once: what there is in it as whoever looked has seen it, and what both did; of one that nobody has
 // looked at, or that cannot be counted, is not told what is in it; and of no list how long its next entry has been waiting.
 func TestWhatIsToldOfLists(t *testing.T) {
