@@ -1,8 +1,6 @@
 package doctor
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -12,7 +10,6 @@ import (
 	"oarlock/internal/explain"
 	"oarlock/internal/must"
 	"oarlock/queue"
-	"oarlock/supervisor"
 )
 
 // TestPlacesOfRuledQueues: jobs that take several places of a throttle, and those that wait for some, are no findings; and
@@ -38,10 +35,7 @@ func TestPlacesOfRuledQueues(t *testing.T) {
 	if found := p.examine(t, true, func(d *Doctor) error { return d.Keys(ctx) }); len(found) > 0 {
 		t.Fatalf("of a sound world: %v", found)
 	}
-	sources := explain.Sources{Client: p.client, Host: func() string { return "h" }, Supervisor: func(context.Context) (supervisor.Snapshot, error) {
-		return supervisor.Snapshot{}, errors.New("none runs here")
-	}}
-	hold := must.Get(sources.Why(ctx, "waits too"))(t)
+	hold := p.why(t, "waits too")
 	want := "Throttle erp is full: 4 of 4 places, held by heavy (3) light; it needs 3; 1 job of its waitlist is before it."
 	if all := strings.Join(hold.Reasons, "\n"); !strings.Contains(all, want) {
 		t.Errorf("why says\n%s\nwant %s", all, want)
@@ -113,10 +107,7 @@ func TestPlacesKeptForWhoWaitsForMore(t *testing.T) {
 		}
 		p.client.Redis().HSet(ctx, "ql:oarlock:seen", one.queue, p.client.Now()+600) // somebody works it on and on
 	}
-	sources := explain.Sources{Client: p.client, Host: func() string { return "h" }, Supervisor: func(context.Context) (supervisor.Snapshot, error) {
-		return supervisor.Snapshot{}, errors.New("none runs here")
-	}}
-	hold := must.Get(sources.Why(ctx, "one"))(t)
+	hold := p.why(t, "one")
 	want := "Throttle a has room for it, 0 of 1 are taken, but keeps 1 place for a job of both, which has waited for longer, and waits for throttle b."
 	if all := strings.Join(hold.Reasons, "\n"); !strings.Contains(all, want) {
 		t.Errorf("why says\n%s\nwant %s", all, want)
@@ -146,11 +137,8 @@ func TestRulesThatCannotBeRead(t *testing.T) {
 	if found := fmt.Sprint(p.examine(t, false, look)); !strings.Contains(found, "Worker ruby-7 took jobs of queue places past its rules") {
 		t.Errorf("of a worker that knows no rules is said %s", found)
 	}
-	sources := explain.Sources{Client: p.client, Host: func() string { return "h" }, Supervisor: func(context.Context) (supervisor.Snapshot, error) {
-		return supervisor.Snapshot{}, errors.New("none runs here")
-	}}
-	hold, err := sources.Why(ctx, "j")
-	if err != nil || len(hold.Reasons) == 0 || !strings.Contains(hold.Reasons[0], says) || hold.Codes[0] != explain.DamagedRules {
-		t.Errorf("why says %+v, %v", hold, err)
+	hold := p.why(t, "j")
+	if len(hold.Reasons) == 0 || !strings.Contains(hold.Reasons[0], says) || hold.Codes[0] != explain.DamagedRules {
+		t.Errorf("why says %+v", hold)
 	}
 }

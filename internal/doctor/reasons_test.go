@@ -18,6 +18,15 @@ import (
 	"oarlock/supervisor"
 )
 
+// why is what job why says, where no supervisor runs.
+func (p patient) why(t *testing.T, jid string) explain.Hold {
+	t.Helper()
+	sources := explain.Sources{Client: p.client, Host: func() string { return "h" }, Supervisor: func(context.Context) (supervisor.Snapshot, error) {
+		return supervisor.Snapshot{}, errors.New("none runs here")
+	}}
+	return must.Get(sources.Why(t.Context(), jid))(t)
+}
+
 // TestEachReasonOfTheGate: why says all that keeps a job of a ruled queue from starting, in the order in which a take asks: pause, answer, window,
 // throttles, share, rate.
 func TestEachReasonOfTheGate(t *testing.T) {
@@ -116,9 +125,6 @@ func TestEachReasonOfTheGate(t *testing.T) {
 	raw.HDel(ctx, "ql:j:w4", "oarlock-window")
 	must.Do(t, p.client.Pause(ctx, "full"))
 	must.Do(t, p.client.Set(ctx, "first-max-concurrency", "1"))
-	sources := explain.Sources{Client: p.client, Host: func() string { return "h" }, Supervisor: func(context.Context) (supervisor.Snapshot, error) {
-		return supervisor.Snapshot{}, errors.New("none runs here")
-	}}
 	for jid, want := range map[string][]string{
 		"f2":      {"The queue full is paused", "Throttle erp is full: 1 of 1 place, held by f1; it needs 1", "Throttle db is full: 1 of 1 place, held by f1; it needs 1"},
 		"f3":      {"Throttle erp is full: 1 of 1 place, held by f1; it needs 5, so all of them"},
@@ -138,7 +144,7 @@ func TestEachReasonOfTheGate(t *testing.T) {
 		"w2":      {"Window (" + shut + " Europe/Berlin) of its own is shut; it opens "},
 		"w3":      {"Window night (" + shut + " UTC) is shut"},
 	} {
-		hold := must.Get(sources.Why(ctx, jid))(t)
+		hold := p.why(t, jid)
 		all, at := strings.Join(hold.Reasons, "\n"), -1
 		for _, one := range want {
 			if i := strings.Index(all, one); i <= at {
@@ -176,16 +182,13 @@ func TestReasonsOfParkedJobs(t *testing.T) {
 	}
 	must.Get(p.client.Put(ctx, queue.Put{Queue: "pays", JID: "behind", Klass: "K", Depends: []string{"parked"}}))(t)
 	must.Do(t, p.client.Pause(ctx, "pays"))
-	sources := explain.Sources{Client: p.client, Host: func() string { return "h" }, Supervisor: func(context.Context) (supervisor.Snapshot, error) {
-		return supervisor.Snapshot{}, errors.New("none runs here")
-	}}
 	for jid, want := range map[string]string{
 		"over":     "It waited for an answer to over, in vain since 2h 0m ago: the next take of pays finds that, and it counts as a failure. Until then an answer lets it go on.\nThe queue pays is paused",
 		"answered": "The queue pays is paused; `oarlock queue resume pays` ends that.\nIt was answered; nothing else holds it but free children.",
 		"behind":   "It waits for parked (K), which is parked in pays.",
 	} {
-		if hold, err := sources.Why(ctx, jid); err != nil || !strings.HasPrefix(strings.Join(hold.Reasons, "\n"), want) {
-			t.Errorf("why says of %s %q, %v", jid, hold.Reasons, err)
+		if hold := p.why(t, jid); !strings.HasPrefix(strings.Join(hold.Reasons, "\n"), want) {
+			t.Errorf("why says of %s %q", jid, hold.Reasons)
 		}
 	}
 }

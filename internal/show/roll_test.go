@@ -17,6 +17,7 @@ func TestStatusTellsHowFarARollIs(t *testing.T) {
 		{supervisor.RollSnapshot{To: 2, Of: 8, Changed: 3, Slot: 3, JID: "j7", Waits: 40},
 			"rolling in generation 2: 3 of 8, slot 3 waits for job j7 since 40s"},
 		{supervisor.RollSnapshot{To: 2, Of: 8, OnTrial: true}, "rolling in generation 2: 0 of 8, on trial"},
+		{supervisor.RollSnapshot{To: 2, Of: 4, BackStarts: true}, "rolling in generation 2: 0 of 4; going back would start what the command finds now"},
 		{supervisor.RollSnapshot{To: 2, Of: 8, Changed: 1, OnTrial: true}, "rolling in generation 2: 1 of 8, on trial until a job ends well"},
 		{supervisor.RollSnapshot{To: 2, Of: 8, Changed: 1, OnTrial: true, Ended: 7, Bad: 6},
 			"rolling in generation 2: 1 of 8, on trial: 6 of 7 attempts ended badly"},
@@ -51,11 +52,5 @@ func TestAShortageIsTold(t *testing.T) {
 	}
 	if got := service.Summary(shot); !strings.Contains(got, short) {
 		t.Errorf("the service manager is told %q", got)
-	}
-}
-
-func TestStatusTellsWhatGoingBackWouldStart(t *testing.T) {
-	if line := rollLine(&supervisor.RollSnapshot{To: 2, Of: 4, BackStarts: true}); !strings.Contains(line, "going back would start what the command finds now") {
-		t.Errorf("status says %q", line)
 	}
 }
