@@ -48,7 +48,7 @@ func TestRedisAwayAtStart(t *testing.T) {
 		r.proxy.Refuse()
 		r.proxy.Cut()
 		a := r.start(t, "a", pool{})
-		a.said(t, "waiting for Redis", r.proxy.Addr, "refused")
+		a.said(t, "waiting for Redis", r.proxy.Addr, "refused", "Start Redis")
 		r.proxy.Accept()
 		r.ledger.await(t, "a begun job", begun(1))
 		r.finish(t, allowed{})

@@ -468,21 +468,3 @@ func session(t testing.TB, c *queue.Client, worker string) *queue.Session {
 	t.Cleanup(func() { s.Close() })
 	return s
 }
-
-func TestJobGoesThroughPutTakeRenewSettle(t *testing.T) {
-	c, ctx := fresh(t), t.Context()
-	s := session(t, c, "w1")
-	payload := []byte(`{"a":[],"n":9007199254740993,"s":"\u00e9\/"}`)
-	jid := must(c.Put(ctx, queue.Put{Queue: "q", Klass: "K", Data: payload, Tags: []string{"x"}}))(t)
-	reply := must(s.Exchange(ctx, nil, queue.Take{Queues: []string{"q"}, Count: 5}))(t)
-	stop(t, len(reply.Jobs) != 1, "took %+v, want one job", reply)
-	job := reply.Jobs[0]
-	if job.JID != jid || job.Klass != "K" || string(job.Data) != string(payload) || fmt.Sprint(job.Tags) != "[x]" ||
-		job.Retries != 5 || job.Remaining != 5 || job.Expires != job.Popped+60 {
-		t.Errorf("took %+v", job)
-	}
-	renewed, err := s.Renew(ctx, []queue.RenewItem{{JID: jid, Queue: "q", Popped: job.Popped}})
-	never(t, err != nil || renewed[0].Err != nil || renewed[0].Expires <= job.Expires, "renewed %+v, %v", renewed, err)
-	reply, err = s.Exchange(ctx, []queue.Settlement{{JID: jid, Queue: "q", Popped: job.Popped, Action: queue.Complete}}, queue.Take{})
-	never(t, err != nil || reply.Results[0].Err != nil || reply.Results[0].State != "complete", "settled %+v, %v", reply, err)
-}

@@ -11,13 +11,6 @@ import (
 	"oarlock/runner"
 )
 
-func TestJobsAreWorkedAndSettled(t *testing.T) {
-	faked(t, func(t *testing.T, w *fakeWorld) {
-		w.runFor(5*time.Second, 50)
-		w.want("complete", 50)
-	})
-}
-
 func TestIdlePoolsDoNotAskForJobs(t *testing.T) {
 	faked(t, func(t *testing.T, w *fakeWorld) {
 		w.runFor(10*time.Minute, 0)

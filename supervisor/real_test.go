@@ -135,13 +135,6 @@ func (w *world) await(n int, state string) {
 	}
 }
 
-func TestReusedChildrenWorkAQueue(t *testing.T) {
-	w := newWorld(t)
-	w.put(200, `{"n":%d}`)
-	w.run(Config{Pools: []Pool{w.pool(runner.Reuse, "loop.py", 4)}})
-	w.await(200, "complete")
-}
-
 // TestDependenciesAcrossPoolsWaitForNoPoll works off a chain of jobs that alternates between two
 // pools, which look by themselves once an hour.
 func TestDependenciesAcrossPoolsWaitForNoPoll(t *testing.T) {
@@ -210,22 +203,6 @@ func TestManyDependentsAreFreedWithoutAPoll(t *testing.T) {
 		must(t, err)
 		return counts.Depends == 0 && counts.Waiting == 2000
 	})
-}
-
-func TestFreshChildrenWorkAQueue(t *testing.T) {
-	w := newWorld(t)
-	jobs := scaled(4, 20)
-	w.put(jobs, `{"n":%d}`)
-	w.run(Config{Pools: []Pool{w.pool(runner.Once, "loop.py", 4)}})
-	w.await(jobs, "complete")
-}
-
-func TestPreloadedChildrenWorkAQueue(t *testing.T) {
-	w := newWorld(t)
-	jobs := scaled(20, 100)
-	w.put(jobs, `{"n":%d}`)
-	w.run(Config{Pools: []Pool{w.pool(runner.Preload, "preloaded.py", 2)}})
-	w.await(jobs, "complete")
 }
 
 // TestAJobWithABrokenKeyIsWorkedOnce breaks a key of a running job, so that Redis accepts

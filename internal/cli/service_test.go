@@ -12,9 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"oarlock/internal/embedded"
 	"oarlock/internal/must"
-	"oarlock/internal/redistest"
 )
 
 // patience bounds every wait of these tests; none of them takes nearly as long.
@@ -297,20 +295,6 @@ func TestReload(t *testing.T) {
 	p.leaves(exitOK)
 }
 
-func TestRunWaitsForRedis(t *testing.T) {
-	s := newScript(t, workFiles)
-	addr := "127.0.0.1:" + redistest.Port(t)
-	s.env["REDIS_URL"] = "redis://" + addr
-	p := begin(t, s, "run")
-	p.await(`WARN  waiting for Redis redis=` + addr + ` err=.*connection refused.* hint="Start Redis`)
-	server := must.Get(embedded.Start(addr))(t)
-	t.Cleanup(server.Close)
-	p.await(`INFO  ready`)
-	p.ask("put", "work", `"good"`)
-	p.await(`working on`)
-	p.terminate()
-}
-
 // run embeds a Redis only where the URL says so.
 func TestRunEmbedsWhereTheURLSaysSo(t *testing.T) {
 	s := newScript(t, workFiles)
@@ -421,61 +405,4 @@ func TestAScriptThatExitsAtOnce(t *testing.T) {
 	p.terminate()
 	s.says(t, exitOK, "job show x", "failed", "exit-1")
 	s.says(t, exitOK, "job show y", "complete")
-}
-
-// Ten megabytes pass through whole; more than max_job fails under a name that says so.
-func TestALargePayload(t *testing.T) {
-	s := newScript(t, `
--- oarlock.toml --
-[log]
-format = "text"
-[pools.work]
-queues = ["work"]
-command = ["sh", "-c", "wc -c; exit 0"]
-input = "data"
-`)
-	p := running(t, s)
-	text := `"` + strings.Repeat("x", 10<<20) + `"`
-	put := func(text string) {
-		t.Helper()
-		must.Do(t, os.WriteFile(filepath.Join(s.dir, "data"), []byte(text+"\n"), 0o644))
-		p.ask("put", "work", "--file", "data")
-	}
-	put(text)
-	p.await(`child line=10485763 `) // with its quotes and the end of the line
-	put(`"` + strings.Repeat("y", 17<<20) + `"`)
-	p.await(`WARN  attempt ended .* outcome=failed .* group=payload-too-large`)
-	p.until("payload-too-large", "failed", "ls")
-	put(`"small"`)
-	p.await(`child line=8 `)
-	p.terminate()
-}
-
-// A Redis that goes away while a job runs, and comes back: the job is settled, once.
-func TestRedisGoesAwayInTheMiddle(t *testing.T) {
-	s := newScript(t, strings.Replace(workFiles, "sleep 60", "until [ -e go-on ]; do sleep 0.05; done", 1))
-	server, err := embedded.Start("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.env["REDIS_URL"] = server.URL()
-	addr := server.Addr()
-	p := running(t, s)
-	p.ask("put", "work", `"slow"`, "--jid", "x")
-	p.await(`line=started`)
-	kept := filepath.Join(s.dir, "kept")
-	must.Do(t, server.Save(kept))
-	server.Close()
-	must.Do(t, os.WriteFile(filepath.Join(s.dir, "go-on"), nil, 0o644))
-	p.await(`redis is away`)
-	if server, err = embedded.Start(addr); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(server.Close)
-	must.Do(t, server.Load(kept))
-	p.await(`redis is back`)
-	if text := p.until("complete", "job", "show", "x"); strings.Count(text, "taken by") != 1 {
-		t.Errorf("the job ran more than once: %s", text)
-	}
-	p.terminate()
 }
