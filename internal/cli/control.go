@@ -24,7 +24,11 @@ func reach(c *cli.Context) (*control.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return control.Find(c.Context, cfg.Supervisor.StatePath(), c.String("pid"))
+	s, err := control.Find(c.Context, cfg.Supervisor.StatePath(), c.String("pid"))
+	if err == nil {
+		s.Waits = func(sentence string) { screen.PrintLine(c.App.ErrWriter, sentence) }
+	}
+	return s, err
 }
 
 // controlCommands are the verbs that a running supervisor is told over its socket.

@@ -43,9 +43,14 @@ var ErrNone = errors.New("no supervisor is running")
 
 // Client speaks to one running supervisor.
 type Client struct {
-	PID  string // of the supervisor, as it knows itself: in a container of its own it has another one here
-	dial func(context.Context) (net.Conn, error)
-	http http.Client
+	PID string // of the supervisor, as it knows itself: in a container of its own it has another one here
+	// Waits, if not nil, is told once for each question, in a sentence, that there is no answer after two seconds, and for how long it is waited for. It is called by
+	// a goroutine of its own.
+	Waits func(sentence string)
+
+	after func(time.Duration, func()) (stop func() bool)
+	dial  func(context.Context) (net.Conn, error)
+	http  http.Client
 }
 
 // Find gives a client for the supervisor that runs with stateDir. pid chooses among
@@ -122,7 +127,7 @@ func Mine(ctx context.Context, stateDir string) []*Client {
 
 // newClient is a client of the supervisor with that process id, at the socket path.
 func newClient(pid, path string, others []int) *Client {
-	client := &Client{PID: pid, dial: func(ctx context.Context) (net.Conn, error) { return dial(ctx, path, others) }}
+	client := &Client{PID: pid, after: func(d time.Duration, f func()) func() bool { return time.AfterFunc(d, f).Stop }, dial: func(ctx context.Context) (net.Conn, error) { return dial(ctx, path, others) }}
 	client.http.Timeout = patience
 	client.http.Transport = &http.Transport{
 		DisableKeepAlives: true,
@@ -202,7 +207,7 @@ func (c *Client) Page(ctx context.Context, path string, to io.Writer) error {
 	if err != nil {
 		return err
 	}
-	answer, err := c.http.Do(call)
+	answer, err := c.ask(call)
 	if err != nil {
 		return c.unanswered("ask supervisor "+c.PID+" for "+path, err)
 	}
@@ -266,6 +271,23 @@ func (c *Client) Recycle(ctx context.Context, pool string) error {
 // Transport is how requests go to the supervisor, whatever host they name.
 func (c *Client) Transport() http.RoundTripper { return c.http.Transport }
 
+// saidAfter is after how long it is said that there is no answer yet.
+const saidAfter = 2 * time.Second
+
+// ask sends a call, and says so if there is no answer for a while.
+func (c *Client) ask(call *http.Request) (*http.Response, error) {
+	if c.Waits != nil {
+		until := c.http.Timeout
+		if deadline, bound := call.Context().Deadline(); bound {
+			until = min(until, time.Until(deadline).Round(time.Second))
+		}
+		defer c.after(saidAfter, func() {
+			c.Waits(fmt.Sprintf("Supervisor %s has not answered for %v; waiting up to %v. If ps shows its state as T, it is stopped: `kill -CONT %s` lets it go on.", c.PID, saidAfter, until, c.PID))
+		})()
+	}
+	return c.http.Do(call)
+}
+
 // unanswered says why there is no answer to what was asked.
 func (c *Client) unanswered(asked string, err error) error {
 	if late, is := errors.AsType[net.Error](err); is && late.Timeout() {
@@ -283,7 +305,7 @@ func (c *Client) do(ctx context.Context, method, verb string, in, out any) error
 	if err != nil {
 		return err
 	}
-	answer, err := c.http.Do(call)
+	answer, err := c.ask(call)
 	if err != nil {
 		verb, _, _ = strings.Cut(verb, "?")
 		return c.unanswered("ask supervisor "+c.PID+" to "+verb, err)

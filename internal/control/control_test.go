@@ -145,6 +145,48 @@ func TestFind(t *testing.T) {
 	}
 }
 
+// TestASlowAnswerIsAnnounced: after two seconds without an answer each question says what it waits for, and for how long; an answer in time says nothing.
+func TestASlowAnswerIsAnnounced(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	listener, err := net.Listen("unix", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	var said []string
+	c := newClient("17", path, nil)
+	c.Waits = func(sentence string) { said = append(said, sentence) }
+	ctx, cancel := context.WithCancel(t.Context())
+	c.after = func(d time.Duration, f func()) func() bool { // so long passes at once
+		if d != 2*time.Second {
+			t.Errorf("it says so after %v", d)
+		}
+		f()
+		cancel()
+		return func() bool { return false }
+	}
+	for _, ask := range []func() error{
+		func() error { return c.Status(ctx, new(any)) }, func() error { return c.Reload(ctx, new(any)) }, func() error { return c.Do(ctx, "quiet") },
+		func() error { return c.Page(ctx, "metrics", io.Discard) }, func() error { return c.Scale(ctx, "mail", 3) },
+	} {
+		ctx, cancel = context.WithCancel(t.Context())
+		if ask() == nil {
+			t.Error("nobody answered")
+		}
+		if len(said) != 1 || !strings.HasPrefix(said[0], "Supervisor 17 has not answered for 2s; waiting up to ") || !strings.Contains(said[0], "kill -CONT 17") {
+			t.Errorf("it says %q", said)
+		}
+		said = nil
+	}
+	stopped := 0
+	c = newClient("17", serve(t, t.TempDir(), &fake{}), nil)
+	c.Waits = func(sentence string) { t.Error(sentence) }
+	c.after = func(time.Duration, func()) func() bool { return func() bool { stopped++; return true } }
+	if err := c.Do(t.Context(), "quiet"); err != nil || stopped != 1 {
+		t.Errorf("%v; it would say so %d times less", err, stopped)
+	}
+}
+
 // A supervisor removes the sockets of those that were killed, and of nobody else.
 // TestASupervisorThatDoesNotAnswer: of one that somebody has stopped is said what to do, in the words of people.
 func TestASupervisorThatDoesNotAnswer(t *testing.T) {
