@@ -28,13 +28,14 @@ func (w *world) bad(i int) *queue.Job {
 	return job
 }
 
-// TestAMissingProgramInFrontOfGoodJobs once took a minute.
+// TestAMissingProgramInFrontOfGoodJobs has a shell exit with 127 for some jobs: the pool's own program, the shell, was started, so beside others that end
+// well the second time counts. It once took a minute.
 func TestAMissingProgramInFrontOfGoodJobs(t *testing.T) {
 	w := newWorld(t)
 	w.putBad(6)
 	w.put(20, `{"n":%d}`)
 	pool := w.pool(runner.Once, "", 4)
-	pool.Retry.Delay = time.Hour // so that a job is tried twice at most: beside others that end well the second time costs a retry
+	pool.Retry.Delay = time.Hour // so that a job is tried twice at most
 	pool.Child.Command = []string{"sh", "-c", `[ "$OARLOCK_KLASS" != bad ] || convert-nosuch`}
 	s := w.run(Config{Pools: []Pool{pool}})
 	w.await(20, "complete")

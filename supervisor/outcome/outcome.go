@@ -142,7 +142,7 @@ func decide(p Policy, a Attempt, e *runner.Ending) Outcome {
 		if e.Short {
 			o.Bearing = NoBearing // the host is to blame
 		}
-		p.unstarted(s, &a, e.Short)
+		p.unstarted(s, &a, e)
 	case runner.TooLong: // as it will be the next time
 		s.Action = queue.Fail
 	case runner.BadArguments: // likewise, and nothing was started that it could tell of
@@ -299,7 +299,7 @@ func (p *Policy) exited(o *Outcome, a *Attempt, e *runner.Ending) {
 		p.unknown(s, a, a.Job.Klass)
 	case protocol.ExitMisconfigured:
 		o.Bearing = Bad
-		p.unstarted(s, a, false)
+		p.unstarted(s, a, e)
 	default:
 		o.Bearing = Bad
 		p.onError(s, a)
@@ -329,12 +329,12 @@ func (p *Policy) onError(s *queue.Settlement, a *Attempt) {
 	}
 }
 
-// unstarted settles an attempt whose command could not be run. The job is not to blame
-// as long as nothing else of the pool ends well either, and never where the host was short
-// of what a start takes.
-func (p *Policy) unstarted(s *queue.Settlement, a *Attempt, short bool) {
-	stands := a.Job.Unstarted
-	if stands.Count > 0 && a.OthersWell && !short {
+// unstarted settles an attempt whose command could not be run. The job is never to blame if the pool's own program
+// could not be started: that is the same for all jobs. If the program ran and said so by its exit code, as a shell does of what a
+// job has it call, the job is not to blame as long as nothing else of the pool ends well either.
+func (p *Policy) unstarted(s *queue.Settlement, a *Attempt, e *runner.Ending) {
+	stands, short := a.Job.Unstarted, e.Short
+	if stands.Count > 0 && a.OthersWell && e.Kind == runner.Exited {
 		s.Unstarted = &stands // and is so the next time, too
 		p.onError(s, a)
 		return

@@ -133,7 +133,7 @@ func TestWhatEndingsMean(t *testing.T) {
 		{name: "and again, while others do", change: func(p *Policy, a *Attempt) { a.Job.Unstarted = queue.Standing{First: 1, Count: 1} }, well: true,
 			ending: exit(protocol.ExitMisconfigured), want: stillUnstarted(retry), bearing: Bad},
 		{name: "could not start, while others do", change: func(p *Policy, a *Attempt) { a.Job.Unstarted = queue.Standing{First: 1, Count: 1} }, well: true,
-			ending: &runner.Ending{Kind: runner.CouldNotStart}, want: stillUnstarted(queue.Settlement{Action: queue.Retry, Delay: 3 * minute}), bearing: Bad},
+			ending: &runner.Ending{Kind: runner.CouldNotStart}, want: queue.Settlement{Action: queue.Release, Delay: 4 * time.Second, Unstarted: &queue.Standing{First: 1, Count: 2}}, bearing: Bad},
 		{name: "could not start for want of processes, while others do", change: func(p *Policy, a *Attempt) { a.Job.Unstarted = queue.Standing{First: 1, Count: 3} }, well: true,
 			ending: &runner.Ending{Kind: runner.CouldNotStart, Short: true}, bearing: NoBearing, told: true,
 			want: queue.Settlement{Action: queue.Release, Delay: shortageDelay, Unstarted: &queue.Standing{First: 1, Count: 4}}},
