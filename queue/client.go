@@ -219,9 +219,9 @@ func (c *Client) Clock() *Clock { return c.clock }
 func (c *Client) serverTime(ctx context.Context) (time.Time, error) {
 	began := time.Now()
 	t, err := c.redis.Time(ctx).Result()
-	err = harmless(classify("time", err))
+	err = harmless(classify(clockCommand, err))
 	c.noteReach(err)
-	c.told("time", began, err)
+	c.told(clockCommand, began, err)
 	return t, err
 }
 

@@ -163,8 +163,15 @@ func classify(command string, err error) error {
 	if errors.As(err, &reply) {
 		return refusal(command, reply.Error())
 	}
-	return &redisError{networkClass(err), fmt.Errorf("%s: %w", command, err)}
+	class := networkClass(err)
+	if command != clockCommand { // nobody asked for the time: other commands need it first
+		err = fmt.Errorf("%s: %w", command, err)
+	}
+	return &redisError{class, err}
 }
+
+// clockCommand measures the server's time.
+const clockCommand = "time"
 
 // refusal is the error behind a server's error reply, or behind one that a script caught
 // and answers for a single job.

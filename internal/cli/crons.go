@@ -62,7 +62,7 @@ func sayUninstalledRuns(c *cli.Context, q *queue.Client, run queue.Put) {
 		return
 	}
 	if names := uninstalled(c, q, cfg, []rules.Job{ruledJob(run)}); names != "" {
-		screen.Printf(c.App.ErrWriter, "Redis does not have these rules of %s, so they do not count for its runs yet: %s.\nInstall them with oarlock rules apply.\n", cfg.Path, names)
+		screen.Printf(c.App.ErrWriter, "Redis does not have these rules of %s: %s.\nThey do not apply to its runs yet. Install them with `oarlock rules apply`.\n", cfg.Path, names)
 	}
 }
 

@@ -20,8 +20,8 @@ func downgradeCommand() *cli.Command {
 		do: downgrade,
 	}.command()
 	command.Category = "jobs in Redis"
-	command.Description = "What a version does not know it takes for damage; so it takes no jobs where Redis says that such things may be there. This\n" +
-		"takes that word back for each thing that is drained, and exits 1 while another is left: what it took away it says, and stays."
+	command.Description = "An older version takes no jobs while Redis says that features it does not know may be in use. This command removes the\n" +
+		"mark of each feature that is no longer in use, and says so. It exits 1 while another feature is still in use."
 	return command
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/urfave/cli/v2"
 
@@ -90,6 +91,9 @@ func put(c *cli.Context) error {
 		like.Data = []byte(c.Args().Get(1))
 	}
 	if err := ops.CheckJSON(like.Data); err != nil {
+		if !utf8.Valid(like.Data) {
+			return misused("the data is not JSON: %v", err)
+		}
 		return misused("the data is not JSON: %v\nA string needs its quotes: '\"text\"'", err)
 	}
 	client, cfg, err := openNear(c)
@@ -147,7 +151,7 @@ func applyFirst(c *cli.Context, client *queue.Client) error {
 // them. It never fails.
 func sayUninstalled(c *cli.Context, client *queue.Client, cfg config.Config, jobs []rules.Job) error {
 	if names := uninstalled(c, client, cfg, jobs); names != "" {
-		screen.Printf(c.App.ErrWriter, "Redis does not have these rules of %s, so they did not count for this put: %s.\nInstall them with oarlock rules apply, or put with --apply.\n", cfg.Path, names)
+		screen.Printf(c.App.ErrWriter, "Redis does not have these rules of %s: %s.\nThey do not apply to this job yet. Install them with `oarlock rules apply`, or use put --apply.\n", cfg.Path, names)
 	}
 	return nil
 }

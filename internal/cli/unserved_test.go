@@ -23,7 +23,7 @@ func TestAPutIntoAQueueThatNobodyWorks(t *testing.T) {
 		}
 	}
 	s.says(t, 0, "job why z", told+"reportz: name it in the queues of a pool.")
-	s.says(t, 0, "job why mail-7", "a supervisor works it", "oarlock status --all")
+	s.says(t, 0, "job why mail-7", "ago that it works this queue", "oarlock status --all")
 	must.Get(c.Pop(t.Context(), "reportz", "another program's", 1))(t)
 	if text := s.says(t, 0, "put reportz 1"); strings.Contains(text, told) {
 		t.Errorf("of a queue from which somebody took, it says %s", text)

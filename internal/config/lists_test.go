@@ -64,7 +64,7 @@ func TestIntakesOfQueues(t *testing.T) {
 		{"queues.a.intake_window = 5\n" + pool, "queues.a.intake_window: has a meaning with intake only"},
 		{"queues.a.intake_as = \"job\"\n" + pool, "queues.a.intake_as: has a meaning with intake only"},
 		{"queues.a.key_from = \"order_id\"\n" + pool, `queues.a.key_from: "order_id" is no JSON pointer; write it as /order_id, or /order/id`},
-		{"queues.a.order = \"none\"\n" + pool, "queues.a.order: must be \"key\", or not be there: \"none\""},
+		{"queues.a.order = \"none\"\n" + pool, "queues.a.order: must be \"key\" or left out, not \"none\""},
 		{"queues.a.order = \"key\"\nqueues.a.turns = \"odd\"\n" + pool, "c.toml:2: queues.a.turns: "},
 		{"queues.a.turns = \"fair\"\n" + pool, "queues.a.turns: needs order = \"key\""},
 		{"queues.a.after_fail = \"hold\"\n" + pool, "queues.a.after_fail: needs order = \"key\""},

@@ -11,7 +11,7 @@ const (
 // order checks what the table of a queue says of keys.
 func (d *decoder) order(at string, q Queue) {
 	if q.Order != "" && q.Order != "key" {
-		d.bad(at+".order", `must be "key", or not be there: %q`, q.Order)
+		d.bad(at+".order", `must be "key" or left out, not %q`, q.Order)
 	}
 	d.choice(at+".turns", q.Turns, Turns)
 	d.choice(at+".after_fail", q.AfterFail, AfterFails)

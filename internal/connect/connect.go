@@ -113,8 +113,7 @@ func (a away) Unwrap() error { return a.err }
 
 // Error says which Redis did not answer, why, and what to do about it.
 func (a away) Error() string {
-	why := strings.TrimPrefix(a.err.Error(), "time: ") // the command it was asked by
-	why = strings.TrimPrefix(why, "connect to "+a.place+": ")
+	why := strings.TrimPrefix(a.err.Error(), "connect to "+a.place+": ")
 	return fmt.Sprintf("Redis at %s does not answer: %s\n%s", a.at, why, advice(a.err))
 }
 

@@ -586,9 +586,9 @@ func (w *why) elsewhere(ctx context.Context, err error) {
 	w.is(Unseen)
 }
 
-// elsewhereWords say that some supervisor works a queue, and how to see it.
+// elsewhereWords say that a supervisor worked a queue lately, and how to see whether it still does.
 func elsewhereWords(served queue.Served, now float64) string {
-	return fmt.Sprintf("a supervisor works it (it said so %s ago), and `oarlock status --all` shows which", screen.Ago(served.Seen, now))
+	return fmt.Sprintf("a supervisor said %s ago that it works this queue; `oarlock status --all` shows whether it still does", screen.Ago(served.Seen, now))
 }
 
 // childText names the child of a slot; one that has yet to start has no pid.

@@ -215,7 +215,7 @@ func CheckOwnDepends(ctx context.Context, q *queue.Client, depends []string, may
 	if len(unknown) == 0 {
 		return nil
 	}
-	return sure.of("There is no job %s, or it is none that you may know. Of one that is not there nothing would be waited for.", strings.Join(unknown, ", "))
+	return sure.of("There is no job %s that you may see. A put does not wait for jobs that do not exist.", strings.Join(unknown, ", "))
 }
 
 // notInRedis are those of jids that no job has.

@@ -175,7 +175,7 @@ func (a *Address) database(text string) error {
 // hostPort reads host, host:port, [IPv6] or [IPv6]:port.
 func hostPort(text, port string) (string, error) {
 	if text == "" {
-		return "", errors.New("it names no host: name at least one host")
+		return "", errors.New("it names no host; write redis://HOST:PORT")
 	}
 	host := strings.Trim(text, "[]")
 	if bracket := strings.LastIndex(text, "]"); strings.Contains(text[bracket+1:], ":") {
@@ -188,7 +188,7 @@ func hostPort(text, port string) (string, error) {
 		return "", errors.New("a port is a number from 1 to 65535")
 	}
 	if host == "" {
-		return "", errors.New("it names no host: name at least one host")
+		return "", errors.New("it names no host; write redis://HOST:PORT")
 	}
 	return net.JoinHostPort(host, port), nil
 }

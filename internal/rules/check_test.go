@@ -70,7 +70,7 @@ func TestWhatMayNotBeSaid(t *testing.T) {
 		{throttle(func(r *Throttle) { r.Each = 5 }), "throttles.region.each: is the same for every value, and shares are not; write one of them"},
 		{throttle(func(r *Throttle) { r.Keep = 100 }), "throttles.region.keep: must be from 0 to below the limit, 100"},
 		{throttle(func(r *Throttle) { r.Borrow = false }), "throttles.region.keep: are places that are never lent; write borrow = true, or leave it out"},
-		{throttle(func(r *Throttle) { r.By = "region" }), `throttles.region.by: "region" is no place of a value; it is a JSON pointer as "/region", $klass, $queue, or $tag: and what the tag begins with`},
+		{throttle(func(r *Throttle) { r.By = "region" }), `throttles.region.by: "region" names no value of a job; write a JSON pointer such as "/region", $klass, $queue, or $tag: and how the tag begins`},
 		{throttle(func(r *Throttle) { r.By = "/a~b" }), `throttles.region.by: "/a~b": in a pointer ~ is written ~0, and / is ~1`},
 		{throttle(func(r *Throttle) { *r = Throttle{Parked: "hold", Patience: 60, By: "/r"} }), "throttles.region.by: there is nothing that values could be limited to; say limit, rate or each"},
 		{throttle(func(r *Throttle) { r.Shares[""] = "0%" }), "throttles.region.shares: a value has 1 to 64 bytes"},

@@ -64,7 +64,7 @@ func parseBy(text string) ([]string, error) {
 		members, err := ParsePointer(text)
 		return append([]string{"path"}, members...), err
 	}
-	return nil, errors.New(strconv.Quote(text) + ` is no place of a value; it is a JSON pointer as "/region", $klass, $queue, or $tag: and what the tag begins with`)
+	return nil, errors.New(strconv.Quote(text) + ` names no value of a job; write a JSON pointer such as "/region", $klass, $queue, or $tag: and how the tag begins`)
 }
 
 // ParsePointer reads a JSON pointer (RFC 6901) as the members through which it leads; there is one at least.

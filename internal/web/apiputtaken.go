@@ -157,7 +157,7 @@ func (a *App) waitsFor(ctx context.Context, c *Call, depends []string) error {
 }
 
 // before looks whether puts whose jid follows from an Idempotency-Key were put by a supervisor of the version before, which made
-// another jid of it: the same for all callers. These get that one. It is for one version, and goes with earlierJID.
+// another jid of it: the same for all callers. These get that one. It is for one version.
 func (a *App) before(c *Call, puts []queue.Put, earlier []string) error {
 	jids := slices.DeleteFunc(slices.Clone(earlier), func(jid string) bool { return jid == "" })
 	if len(jids) == 0 {

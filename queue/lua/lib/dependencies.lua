@@ -38,7 +38,7 @@ function cannot_depend(jid, on, last, raised)
     redis.pcall('SREM', 'ql:j:' .. jid .. '-dependencies', on[i])
   end
   if is_job('ql:j:' .. on[last] .. '-dependents') then
-    error('job ' .. excerpt(on[last]) .. ' cannot be waited for: who does would have the key of job ' .. excerpt(on[last]) .. '-dependents', 0)
+    error('no job can depend on job ' .. excerpt(on[last]) .. ': the key for its dependents is that of job ' .. excerpt(on[last]) .. '-dependents', 0)
   end
   raise(raised)
 end

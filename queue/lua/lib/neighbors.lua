@@ -50,10 +50,10 @@ end
 -- check_neighbors(key): raises if another job stands where something of a new job is to be
 -- Rare.
 function check_neighbors(key)
-  for part, what in pairs({ ['-history'] = 'its history', ['-dependencies'] = 'what it waits for', ['-dependents'] = 'what waits for it' }) do
+  for part, what in pairs({ ['-history'] = 'its history', ['-dependencies'] = 'its dependencies', ['-dependents'] = 'its dependents' }) do
     if is_job(key .. part) then
-      error('its jid shares a key with job ' .. excerpt(string.sub(key .. part, #'ql:j:' + 1)) .. ', which stands where ' .. what
-        .. ' is to be; give it another jid, or end that job first', 0)
+      error('its jid shares a key with job ' .. excerpt(string.sub(key .. part, #'ql:j:' + 1)) .. ', which is stored under the key of ' .. what
+        .. '; choose another jid, or cancel that job first', 0)
     end
   end
 end

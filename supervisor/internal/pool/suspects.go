@@ -39,7 +39,7 @@ func (p *Pool) tendSuspects() {
 		case p.life.draining:
 			p.waiting = append(p.waiting, a) // to go back with them
 		case p.room() > len(p.waiting) && p.suspected(a):
-			p.log.Warn("running a job that was at work whenever its supervisors died, and no other such beside it",
+			p.log.Warn("running a job that was at work each time its supervisors died; no other such job runs at the same time",
 				"jid", a.job.JID, "queue", a.job.Queue, "run", a.wire.Run, "deaths", a.job.Deaths)
 			p.await(a)
 		case p.now >= a.heldUntil || len(p.held) >= max(p.target*max(p.cfg.Batch, 1), 1):
