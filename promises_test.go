@@ -34,7 +34,7 @@ var promises = []struct{ words, short, long string }{
 		"TestBadJobsDelayGoodOnesByNoMoreThanIsPromised TestBadJobsOfAnyPriorityDelayGoodOnesByNoMoreThanIsPromised TestAnOpenBreakerBurnsNoQueue " +
 			"TestAnOpenBreakerTriesLongJobsOneAtATime TestAChildThatWentBadIsReplaced",
 		"TestRows/B17 TestRows/J3"},
-	{"A program that is missing (126, 127) fails no job",
+	{"A pool whose program is missing or cannot be started fails no job",
 		"TestAMissingProgramFailsNoJobOfAQuietQueue TestAMissingProgramIsForgivenAgainOnceItRan " +
 			"TestAClassThatOneSupervisorDoesNotKnowWaitsForTheOther",
 		"TestRows/B18"},
