@@ -1,7 +1,10 @@
 package supervisor
 
 import (
+	"bytes"
+	"log/slog"
 	"math"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -173,6 +176,45 @@ func TestScalingAndExitsAreTold(t *testing.T) {
 		}
 		if left[LeftShrink] < 3 || left[LeftStop] == 0 || len(left) != 2 {
 			t.Errorf("children left for %v", left)
+		}
+	})
+}
+
+// A child that is replaced because of its memory has a line in the log at level info; others have none.
+func TestALineTellsOfMaxMemory(t *testing.T) {
+	faked(t, func(t *testing.T, w *fakeWorld) {
+		var log bytes.Buffer
+		w.cfg.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		w.cfg.Pools[0].Children, w.cfg.Pools[0].MaxMemory, w.cfg.Pools[0].MaxAge = 1, 10, time.Minute
+		w.host.memory = func(age time.Duration) int64 { return int64(age / time.Second) }
+		w.run()
+		w.putFor(30*time.Second, 3)
+		w.end()
+		if n := strings.Count(log.String(), `level=INFO msg="child is replaced: it uses more memory than max_memory" pool=p slot=0`); n < 1 || n > 3 || !strings.Contains(log.String(), " max_memory=10") {
+			t.Errorf("%d lines tell of it:\n%s", n, log.String())
+		}
+	})
+}
+
+// A pool whose loop stands for longer than a snapshot waits is told of to a caller that waits for longer. Where it is not, the list of pools is empty.
+func TestASnapshotWaitsForABusyLoop(t *testing.T) {
+	faked(t, func(t *testing.T, w *fakeWorld) {
+		stands := make(chan struct{}, 1)
+		w.cfg.OnEvent = func(e Event) {
+			if e.Kind == ChildStarted && len(stands) == 0 {
+				stands <- struct{}{}
+				time.Sleep(3 * time.Second)
+			}
+		}
+		w.run()
+		for len(stands) == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		if shot := w.s.Snapshot(); shot.Pools == nil || len(shot.Pools) != 0 || len(shot.Stuck) != 1 {
+			t.Errorf("after a second: %+v, stuck %q", shot.Pools, shot.Stuck)
+		}
+		if shot := w.s.SnapshotWithin(5 * time.Second); len(shot.Pools) != 1 || len(shot.Stuck) != 0 {
+			t.Errorf("after five: %+v, stuck %q", shot.Pools, shot.Stuck)
 		}
 	})
 }

@@ -496,12 +496,15 @@ func (s *Supervisor) WhileRedis(ctx context.Context, do func(context.Context) er
 }
 
 // snapshotWait bounds how long Snapshot waits for a pool. Their loops never wait for
-// anything, so only a machine that stands still makes it that long.
+// anything, so only a busy machine makes it that long: while it starts thousands of children, for instance.
 const snapshotWait = time.Second
 
 // Snapshot describes the supervisor as it is now. Pools whose loop does not answer
 // within a second are named in its Stuck, and nothing else is told of them.
-func (s *Supervisor) Snapshot() Snapshot {
+func (s *Supervisor) Snapshot() Snapshot { return s.SnapshotWithin(snapshotWait) }
+
+// SnapshotWithin is Snapshot where loops have so long to answer.
+func (s *Supervisor) SnapshotWithin(wait time.Duration) Snapshot {
 	ready, abstains := s.Ready(), s.abstains()
 	s.mu.Lock()
 	shot := Snapshot{
@@ -530,7 +533,7 @@ func (s *Supervisor) Snapshot() Snapshot {
 	if last := s.look.Answered(); last > 0 {
 		shot.Seen = max((s.shared.Clock() - last).Seconds(), 0.001)
 	}
-	shot.Pools, shot.Stuck = askPools(pools)
+	shot.Pools, shot.Stuck = askPools(pools, wait)
 	for i := range shot.Pools {
 		if p := &shot.Pools[i]; p.List != nil { // the lookout looks at no lists, but what the key space needs holds for them, too
 			p.Abstains = s.look.Abstains()
@@ -540,8 +543,9 @@ func (s *Supervisor) Snapshot() Snapshot {
 }
 
 // askPools asks pools how they are, each by name, and returns the names of those that do not answer in time.
-func askPools(pools []*pool.Pool) (told []PoolSnapshot, stuck []string) {
-	patience, impatient := context.WithTimeout(context.Background(), snapshotWait)
+func askPools(pools []*pool.Pool, wait time.Duration) (told []PoolSnapshot, stuck []string) {
+	told = []PoolSnapshot{} // which JSON has as a list
+	patience, impatient := context.WithTimeout(context.Background(), wait)
 	defer impatient()
 	answers := make([]<-chan PoolSnapshot, len(pools))
 	for i, p := range pools {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"io"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	"oarlock/internal/rollcall"
+	"oarlock/internal/screen"
 	"oarlock/internal/service"
 	"oarlock/internal/show"
 	"oarlock/queue"
@@ -42,23 +44,40 @@ func statusCommand() *cli.Command {
 				return err
 			}
 			if c.NArg() == 0 {
-				return answer(c, raw, func(w io.Writer) { show.Status(w, r) })
+				err = answer(c, raw, func(w io.Writer) { show.Status(w, r) })
+			} else if err = onlyPools(&r, c.Args().Slice()); err == nil {
+				err = answer(c, r, func(w io.Writer) { show.Status(w, r) })
 			}
-			if err := onlyPools(&r, c.Args().Slice()); err != nil {
-				return err
-			}
-			return answer(c, r, func(w io.Writer) { show.Status(w, r) })
+			return cmp.Or(err, untold(c, r))
 		},
 	}
+}
+
+// untold is an error if pools are missing in a status, because their loops did not answer.
+func untold(c *cli.Context, r service.Status) error {
+	if len(r.Stuck) == 0 {
+		return nil
+	}
+	if c.Bool("json") {
+		for _, name := range r.Stuck {
+			screen.PrintLine(c.App.ErrWriter, supervisor.StuckWords(name))
+		}
+	}
+	return silent{exitTempFail}
 }
 
 // onlyPools leaves those pools in a status that names or globs stand for.
 func onlyPools(r *service.Status, globs []string) error {
 	for _, glob := range globs {
-		if !slices.ContainsFunc(r.Pools, func(p supervisor.PoolSnapshot) bool { return queue.Match(glob, p.Name) }) {
+		names := slices.Clone(r.Stuck)
+		for _, p := range r.Pools {
+			names = append(names, p.Name)
+		}
+		if !slices.ContainsFunc(names, func(name string) bool { return queue.Match(glob, name) }) {
 			return notThere("there is no pool %s", glob)
 		}
 	}
+	r.Stuck = slices.DeleteFunc(r.Stuck, func(name string) bool { return !queue.MatchAny(globs, name) })
 	r.Pools = slices.DeleteFunc(r.Pools, func(p supervisor.PoolSnapshot) bool { return !queue.MatchAny(globs, p.Name) })
 	return nil
 }

@@ -156,7 +156,8 @@ func TestASlowAnswerIsAnnounced(t *testing.T) {
 	var said []string
 	c := newClient("17", path, nil)
 	c.Waits = func(sentence string) { said = append(said, sentence) }
-	ctx, cancel := context.WithCancel(t.Context())
+	var ctx context.Context
+	var cancel context.CancelFunc = func() {}
 	c.after = func(d time.Duration, f func()) func() bool { // so long passes at once
 		if d != 2*time.Second {
 			t.Errorf("it says so after %v", d)
@@ -173,6 +174,7 @@ func TestASlowAnswerIsAnnounced(t *testing.T) {
 		if ask() == nil {
 			t.Error("nobody answered")
 		}
+		cancel()
 		if len(said) != 1 || !strings.HasPrefix(said[0], "Supervisor 17 has not answered for 2s; waiting up to ") || !strings.Contains(said[0], "kill -CONT 17") {
 			t.Errorf("it says %q", said)
 		}

@@ -2,6 +2,7 @@ package service
 
 import (
 	"context"
+	"time"
 
 	"oarlock/internal/control"
 )
@@ -13,7 +14,11 @@ func (s socket) Asked(verb string, by control.Peer) {
 	s.log.Info("asked over the control socket", "to", verb, "pid", by.PID, "uid", by.UID)
 }
 
-func (s socket) Status() any { return s.Service.Status() }
+// Status is how the service is. A command that asks can wait for the loop of a busy pool: nothing would be told of that.
+func (s socket) Status() any { return s.Service.status(s.sup.SnapshotWithin(statusWait)) }
+
+// statusWait is less than a client waits.
+const statusWait = 5 * time.Second
 
 func (s socket) Reload() any { return s.Service.Reload("the command") }
 

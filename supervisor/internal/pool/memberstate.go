@@ -114,6 +114,9 @@ func (m *member) retire(why string) {
 	if !m.leaves() {
 		m.to(memberLeaving)
 	}
+	if why == whyMaxMemory {
+		p.log.Info("child is replaced: it uses more memory than max_memory", "slot", m.slot.n, "pid", m.pid(), "jobs", m.jobs, "memory", m.memory, "max_memory", m.maxMemory)
+	}
 	p.log.Debug("child leaves", "slot", m.slot.n, "pid", m.pid(), "jobs", m.jobs, "why", why)
 	if len(m.runs) == 0 {
 		m.leave()
