@@ -23,7 +23,7 @@ func TestDocumentOfFeatures(t *testing.T) {
 		rows[id[1]] = true
 		checkEvidence(t, "row "+id[1], line, tests)
 	}
-	for prefix, last := range map[string]int{"H": 27, "L": 63, "P": 37, "W": 19} {
+	for prefix, last := range map[string]int{"H": 27, "Q": 93, "L": 63, "P": 37, "W": 19} {
 		for n := 1; n <= last; n++ {
 			if !rows[fmt.Sprint(prefix, n)] {
 				t.Errorf("row %s%d is missing", prefix, n)
