@@ -79,6 +79,7 @@ func (c *Client) Glances(ctx context.Context, d Detail, jids ...string) ([]Glanc
 			g.Dependencies, g.Dependents = texts(in.List()), texts(in.List())
 			g.History = readHistory(legacy, texts(in.List()), g.Job.note)
 			g.readRun(in.List(), d.Cut)
+			g.DependsOn, g.DependedOn = in.Int(), in.Int()
 			all = append(all, g)
 		}
 		if in.Err != nil {

@@ -31,8 +31,10 @@ type Job struct {
 
 	Tags         []string
 	Throttles    []string // ids of throttles it must hold to run
-	Dependencies []string // jids it waits for
+	Dependencies []string // jids it waits for; 10,000 at most, as below
 	Dependents   []string // jids that wait for it
+	DependsOn    int      // how many it waits for
+	DependedOn   int      // how many wait for it
 	SpawnedFrom  string   // jid of the recurring job that made it; "" for others
 	Key          string   // of those of its queue that have the same one runs at a time; "" if it has none. See Client.InLane
 

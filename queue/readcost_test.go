@@ -1,6 +1,7 @@
 package queue_test
 
 import (
+	"fmt"
 	"regexp"
 	"strconv"
 	"testing"
@@ -143,5 +144,29 @@ func TestLookingCostsTheSameAmongManyJobs(t *testing.T) {
 		}
 		never(t, b.bytes > 64<<10, "%s: a reply of %d bytes", name, b.bytes)
 		never(t, !testing.Short() && b.longest > 20*time.Millisecond, "%s: a call of %v", name, b.longest)
+	}
+}
+
+// TestReadingAJobOfManyDependents: of a job for which very many others wait, or that waits for them, 10,000 of each are read, and how many there are.
+func TestReadingAJobOfManyDependents(t *testing.T) {
+	c, ctx := open(t, redistest.Shared(t)), t.Context()
+	for _, n := range []int{3, 10_000, 30_000} {
+		jid := fmt.Sprint("j", n)
+		must(c.Put(ctx, queue.Put{Queue: "q", JID: jid, Klass: "K"}))(t)
+		members := make([]any, n)
+		for i := range members {
+			members[i] = fmt.Sprint("other-", i)
+		}
+		for _, set := range []string{"-dependents", "-dependencies"} {
+			must(c.Redis().SAdd(ctx, "ql:j:"+jid+set, members...).Result())(t)
+		}
+		job := must(c.Get(ctx, jid))(t)
+		named := map[string]bool{}
+		for _, other := range job.Dependents {
+			named[other] = true
+		}
+		if most := min(n, 10_000); job.DependedOn != n || job.DependsOn != n || len(named) != most || len(job.Dependents) != most || len(job.Dependencies) != most {
+			t.Errorf("of %d: %d dependents of %d (%d different), %d dependencies of %d", n, len(job.Dependents), job.DependedOn, len(named), len(job.Dependencies), job.DependsOn)
+		}
 	}
 }

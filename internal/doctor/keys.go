@@ -51,7 +51,7 @@ func (d *Doctor) beyond(b admin.Beyond) {
 		"dependents":   fmt.Sprintf("more than %s dependents", humanize.Comma(queue.MaxDepends)),
 	}[b.What]
 	if b.What == "dependents" {
-		advice = "A supervisor of ours frees them in slices. If another client completes such a job, Redis answers nobody until all of them are free: about 2 s for a million."
+		advice = "A supervisor of ours frees them in slices. If another client completes such a job, Redis answers nobody until all of them are free: seconds for 100,000."
 	}
 	names := make([]string, len(b.JIDs))
 	for i, jid := range b.JIDs {

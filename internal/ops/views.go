@@ -38,6 +38,8 @@ type Job struct {
 	Throttles    []string        `json:"throttles,omitempty"`
 	Dependencies []string        `json:"dependencies,omitempty"`
 	Dependents   []string        `json:"dependents,omitempty"`
+	DependsOn    int             `json:"depends_on,omitempty"`  // how many Dependencies there are, where that has 10,000 of them only; else 0
+	DependedOn   int             `json:"depended_on,omitempty"` // likewise
 	SpawnedFrom  string          `json:"spawned_from,omitempty"`
 	Failure      *queue.Failure  `json:"failure,omitempty"`
 	History      []explain.Entry `json:"history,omitempty"`
@@ -172,6 +174,12 @@ func View(job queue.Job) Job {
 	}
 	if job.Failure != (queue.Failure{}) {
 		v.Failure = &job.Failure
+	}
+	if job.DependsOn > len(job.Dependencies) {
+		v.DependsOn = job.DependsOn
+	}
+	if job.DependedOn > len(job.Dependents) {
+		v.DependedOn = job.DependedOn
 	}
 	switch v.State {
 	case "scheduled", "parked":

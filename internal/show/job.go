@@ -65,8 +65,8 @@ func Job(w io.Writer, job *ops.Job, now float64) {
 	}
 	line("wants", job.WantsWords())
 	line("throttles", strings.Join(job.Throttles, " "))
-	line("waits for", firstOf(job.Dependencies))
-	line("waited for by", firstOf(job.Dependents))
+	line("waits for", firstOfMany(job.Dependencies, job.DependsOn))
+	line("waited for by", firstOfMany(job.Dependents, job.DependedOn))
 	line("made by", job.SpawnedFrom)
 	if job.Crashes+job.Interruptions+job.Spared > 0 {
 		line("beside that", fmt.Sprintf("%d crashes, %d interruptions, %d bad endings that it was spared", job.Crashes, job.Interruptions, job.Spared))
@@ -188,5 +188,5 @@ func Dependencies(w io.Writer, job ops.Job) {
 		screen.Printf(w, "%s waits for no job; it is %s\n", job.JID, job.State)
 		return
 	}
-	screen.Printf(w, "%s waits for %s\n", job.JID, firstOf(job.Dependencies))
+	screen.Printf(w, "%s waits for %s\n", job.JID, firstOfMany(job.Dependencies, job.DependsOn))
 }

@@ -44,7 +44,14 @@ func retriesLeft(remaining, retries int) string {
 const mostNamed = 10
 
 // firstOf names jobs on one line: the first of them, and how many there are beside.
-func firstOf(jids []string) string {
+func firstOf(jids []string) string { return firstOfMany(jids, len(jids)) }
+
+// firstOfMany is firstOf where jids are some of all.
+func firstOfMany(jids []string, all int) string {
+	if all > len(jids) {
+		shown := jids[:min(len(jids), mostNamed)]
+		return fmt.Sprintf("%s and %s more; --json names %s", strings.Join(shown, " "), screen.Count(all-len(shown)), screen.Count(len(jids)))
+	}
 	words := strings.Join(jids[:min(len(jids), mostNamed)], " ")
 	if more := len(jids) - mostNamed; more > 0 {
 		words += fmt.Sprintf(" and %s more; --json names all", screen.Count(more))

@@ -37,6 +37,9 @@ func newScan(ctx context.Context, client *queue.Client) (scan, error) {
 	return scan{ctx: ctx, node: node, ns: client.Namespace()}, err
 }
 
+// loadTries is how often a script is loaded in one call: somebody may flush all scripts just in between, again and again.
+const loadTries = 5
+
 // run calls a script with args and then jids. It is loaded where the server does not know it:
 // the text itself, as in EVAL, our user may not send.
 func (s *scan) run(script *redis.Script, args []any, jids []string) ([]string, error) {
@@ -48,7 +51,7 @@ func (s *scan) run(script *redis.Script, args []any, jids []string) ([]string, e
 		return script.EvalSha(s.ctx, s.node, []string{s.ns}, args...).StringSlice()
 	}
 	answers, err := call()
-	if redis.HasErrorPrefix(err, "NOSCRIPT") {
+	for try := 0; try < loadTries && redis.HasErrorPrefix(err, "NOSCRIPT"); try++ {
 		if err := script.Load(s.ctx, s.node).Err(); err != nil {
 			return nil, err
 		}

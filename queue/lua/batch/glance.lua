@@ -5,7 +5,8 @@
 --   entries     how many of the newest entries of its history are given, beside the first
 --   list        for so many of the jobs as fit into the reply, one at least, the values of append_glance; then the checkpoint, the record, the legacy
 --               history of older programs, and lists of the jids it depends on, of those that depend
---               on it, of the entries of its history, oldest first, and of its payloads beside the first, see lib/merge.lua
+--               on it, of the entries of its history, oldest first, and of its payloads beside the first, see lib/merge.lua; then how many
+--               it depends on, and how many depend on it, of which the lists have 10,000 each
 --
 -- Reads    ql:j:<jid>, -dependencies, -dependents, -history; ql:q:<queue>-locks|scheduled; ql:tracked
 local cut, most, entries = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
@@ -17,14 +18,24 @@ local function bounded_field(key, field)
   return redis.call('HGET', key, field)
 end
 
+-- members(key) -> 10,000 members of a set at most, and how many it has
+local function members(key)
+  local most_named, n = 10000, ask('SCARD', key)
+  if n <= most_named then return ask('SMEMBERS', key), n end
+  local some = ask('SSCAN', key, '0', 'COUNT', text14(most_named))[2]
+  for i = #some, most_named + 1, -1 do some[i] = nil end
+  return some, n
+end
+
 local function look(jid)
   local key = 'ql:j:' .. jid
   local told = ask('LRANGE', key .. '-history', text14(-entries), '-1')
   if redis.call('LLEN', key .. '-history') > #told then
     table.insert(told, 1, redis.call('LRANGE', key .. '-history', '0', '0')[1])
   end
-  return { bounded_field(key, 'oarlock-checkpoint'), bounded_field(key, 'oarlock-record'), bounded_field(key, 'history'),
-    ask('SMEMBERS', key .. '-dependencies'), ask('SMEMBERS', key .. '-dependents'), told }
+  local on, all_on = members(key .. '-dependencies')
+  local by, all_by = members(key .. '-dependents')
+  return { bounded_field(key, 'oarlock-checkpoint'), bounded_field(key, 'oarlock-record'), bounded_field(key, 'history'), on, by, told, {}, all_on, all_by }
 end
 
 -- payloads(jid, size) -> those of a job that merges, beside the first
@@ -45,10 +56,10 @@ for i = 5, #ARGV do
   local ok, more = pcall(look, ARGV[i])
   if not ok then
     if reply[n - 3] == '' then reply[n - 3] = reason_of(more) end
-    more = { '', '', '', {}, {}, {} }
+    more = { '', '', '', {}, {}, {}, {}, 0, 0 }
   end
   more[7] = reply[n - 2] ~= '' and payloads(ARGV[i], reply[n - 24]) or {}
-  for j = 1, 7 do reply[n + j] = more[j] end
+  for j = 1, 9 do reply[n + j] = more[j] end
   bytes = bytes + given_bytes + #more[1] + #more[2]
   for _, payload in ipairs(more[7]) do bytes = bytes + #payload end
 end
