@@ -2,6 +2,7 @@ package queue
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -43,10 +44,10 @@ func fairConfigurations() map[string]func(w *gateWorld) {
 		"limit 4":   throttle(`{"limit":4,"patience":60,"by":["path","tenant"]}`),
 		"each 4":    throttle(`{"each":4,"patience":60,"by":["path","tenant"]}`),
 		"fair_by": func(w *gateWorld) {
-			w.rule(map[string]string{"q": fairRules}, map[string]string{"fair:q": `{"patience":60,"by":["path","tenant"]}`})
+			w.rule(map[string]string{"q": fairRules}, nil)
 		},
 		"fair_by, limit 3 of the queue": func(w *gateWorld) {
-			w.rule(map[string]string{"q": strings.Replace(fairRules, `{`, `{"limited":true,"limit_of_queue":3,`, 1)}, map[string]string{"fair:q": `{"patience":60,"by":["path","tenant"]}`})
+			w.rule(map[string]string{"q": strings.Replace(fairRules, `{`, `{"limited":true,"limit_of_queue":3,`, 1)}, nil)
 		},
 	}
 }
@@ -160,5 +161,108 @@ func TestTurnsKeepTheOrderOfAValue(t *testing.T) {
 				t.Errorf("%d began", len(began))
 			}
 		})
+	}
+}
+
+// TestFairRulesAreGone: a queue with fair_by has the word for that written, before it has jobs that wait for their turns, and when it has no rules any more all
+// come back to where any worker takes them, in the order in which they were put.
+func TestFairRulesAreGone(t *testing.T) {
+	w := newGateWorld(t)
+	fairConfigurations()["fair_by"](w)
+	if words := must(w.client.Needs(t.Context()))(t); !slices.Contains(words, NeedFair) {
+		t.Errorf("the words are %q", words)
+	}
+	w.ofTenant("a", 150)
+	w.ofTenant("b", 50)
+	first := w.take("w", 2, "q")
+	w.rule(nil, nil)
+	for range 10 {
+		w.now++
+		w.exchange("w", nil, Take{Queues: []string{"q"}, Count: 1})
+	}
+	if keys := w.ownKeys(); len(keys) > 0 {
+		t.Errorf("keys are left: %q", keys)
+	}
+	if n := w.redis.ZCard(t.Context(), "ql:q:q-throttled").Val(); n > 0 {
+		t.Errorf("%d jobs are still throttled", n)
+	}
+	if waits := w.redis.ZCard(t.Context(), "ql:q:q-work").Val(); int(waits)+int(w.redis.ZCard(t.Context(), "ql:q:q-locks").Val()) != 200 || len(first) != 2 {
+		t.Errorf("%d wait, %d began at first", waits, len(first))
+	}
+	for _, jid := range w.redis.ZRevRange(t.Context(), "ql:q:q-work", 0, -1).Val() {
+		if f := w.redis.HMGet(t.Context(), "ql:j:"+jid, "state", "throttles", "oarlock-gate").Val(); f[0] != "waiting" || f[1] != nil || f[2] != nil {
+			t.Fatalf("%s is %v", jid, f)
+		}
+	}
+}
+
+// TestOddValuesTakeTurns: whatever stands where the value is looked for, each kind of it is one value, all run, and nothing of the gate is left.
+func TestOddValuesTakeTurns(t *testing.T) {
+	for name, configure := range fairConfigurations() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newGateWorld(t)
+			configure(w)
+			long, large := strings.Repeat("x", 300), strings.Repeat("y", 70_000)
+			datas := []string{
+				`{"tenant":1}`, `{"tenant":null}`, `{"tenant":[1]}`, `{"tenant":{"a":1}}`, `{"tenant":true}`, `{"tenant":""}`, `{"tenant":"=v"}`, `{"tenant":"-"}`, `{"tenant":"*"}`,
+				`{"tenant":"a\u0000b"}`, `{"tenant":"\u001b[31m\n"}`, `{"tenant":"x-locks"}`, `{"tenant":"` + long + `"}`, `{"tenant":"` + long + `-locks"}`, `{"tenant":"a","l":"` + large + `"}`,
+				`{"tenant":"` + large + `"}`, `{}`, `[]`, `nothing`, `{"tenant":"\"]"}`, `{"tenant":"v"}`, `{"tenant":"n"}`, `{"tenant":12345678901234567890}`,
+			}
+			number := 0
+			for range 4 {
+				for _, data := range datas {
+					number++
+					w.put(Put{Queue: "q", Klass: "K", JID: fmt.Sprintf("j%04d", number), Data: []byte(data), Throttles: [][]string{nil, nil, {"mine"}}[number%7%3]})
+				}
+			}
+			ran, running := map[string]bool{}, w.take("w", 3, "q")
+			for len(running) > 0 {
+				for _, job := range running {
+					never(t, ran[job.JID], "%s runs twice", job.JID)
+					ran[job.JID] = true
+				}
+				w.now++
+				w.tend("q")
+				running = w.exchange("w", done(running...), Take{Queues: []string{"q"}, Count: 3}).Jobs
+			}
+			if keys := w.ownKeys(); len(keys) > 0 || len(ran) != number {
+				t.Errorf("%d of %d ran, keys are left: %q", len(ran), number, keys)
+			}
+		})
+	}
+}
+
+// TestManyValues: of values without jobs nothing is kept but of those that began just now, however many came, and a take beside many that wait costs no more than
+// beside few.
+func TestManyValues(t *testing.T) {
+	w := gateWorldOn(t, "redis")
+	fairConfigurations()["fair_by"](w)
+	w.ofTenant("flood", 100)
+	running := w.take("w", 2, "q")
+	cost := map[int]int{}
+	for i := range 600 {
+		w.put(Put{Queue: "q", Klass: "K", JID: fmt.Sprintf("v%d-", i), Data: fmt.Appendf(nil, `{"tenant":"v%d"}`, i)})
+		if i%10 == 9 {
+			w.now++
+			w.exchange("w", nil, Take{Queues: []string{"q"}, Count: 0})
+			w.redis.ConfigResetStat(t.Context())
+			reply := w.exchange("w", done(running[0]), Take{Queues: []string{"q"}, Count: 1})
+			cost[i] = commandsRun(t, w.lab)
+			running = append(running[1:], reply.Jobs...)
+		}
+	}
+	if cost[599] > cost[49]+20 {
+		t.Errorf("beside 5 values a take ran %d commands, beside 540 %d", cost[49], cost[599])
+	}
+	for len(running) > 0 {
+		w.now++
+		running = append(running[1:], w.exchange("w", done(running[0]), Take{Queues: []string{"q"}, Count: 1}).Jobs...)
+	}
+	if n := w.redis.ZCard(t.Context(), "ql:oarlock:fair:1:q:0").Val(); n > 5 {
+		t.Errorf("of %d values something is kept", n)
+	}
+	if keys := w.ownKeys(); len(keys) > 0 {
+		t.Errorf("keys are left: %q", keys)
 	}
 }

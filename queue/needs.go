@@ -11,13 +11,14 @@ import (
 
 // Needs are the words for what a key space has that whoever works it must know of; see BATCH.md. A version that does not know
 // one takes no jobs from it: it settles and renews what it has.
-var Needs = []string{NeedKeys, NeedRules, NeedPark}
+var Needs = []string{NeedKeys, NeedRules, NeedPark, NeedFair}
 
 // The words that this version knows.
 const (
 	NeedKeys  = "keys"  // jobs in order
 	NeedRules = "rules" // limits, windows and order for all who work a queue
 	NeedPark  = "park"  // jobs that wait for answers
+	NeedFair  = "fair"  // queues with fair_by
 )
 
 // lacks begins the reason of what is left out because it needs what is not known here; see lua/lib/needs.lua.

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
 
 	"oarlock/queue"
@@ -20,6 +22,15 @@ func TestGoingBack(t *testing.T) {
 	s.says(t, exitFailed, "downgrade", "park: nothing is left", "What nothing needs is no longer asked of those who work here.")
 	s.says(t, 0, "key free q --yes")
 	s.says(t, 0, "downgrade", "Any version may work here.")
+
+	file := filepath.Join(t.TempDir(), "fair.toml")
+	if err := os.WriteFile(file, []byte("[queues.mail]\nfair_by = \"/tenant\"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.says(t, 0, "-c "+file+" rules apply")
+	s.says(t, exitFailed, "downgrade --check", "fair: to be drained", "  queue mail has fair_by: take it out of the files, then oarlock rules rm queues.mail")
+	s.says(t, 0, "rules rm queues.mail")
+	s.says(t, 0, "downgrade", "fair: nothing is left", "Any version may work here.")
 
 	c.Redis().SAdd(t.Context(), "ql:oarlock:needs", "shards")
 	s.says(t, exitFailed, "downgrade --check", "shards: to be drained", "this version does not know what that is: ask the one that wrote it")

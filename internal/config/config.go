@@ -178,6 +178,7 @@ type Queue struct {
 	First        string   `toml:"first"`         // priority or time: what counts more
 	Slice        Duration `toml:"slice"`         // what counts as one time, where that is first
 	Ageing       Duration `toml:"ageing"`        // so much waiting is one point of priority; 0s: none is
+	FairBy       string   `toml:"fair_by"`       // values that take turns: a JSON pointer, $klass, $queue or $tag:PREFIX
 	Intake       []string `toml:"intake"`        // lists whose entries become jobs of the queue: hworker:NAME, or keys
 	IntakeAs     string   `toml:"intake_as"`     // what an entry is: data, job or hworker
 	IntakeWindow int      `toml:"intake_window"` // so many jobs wait in the queue at most before it goes on
@@ -191,6 +192,8 @@ type Queue struct {
 	Score       string `toml:"score"`        // keep, min or max: of equal payloads
 	RunPayloads int    `toml:"run_payloads"` // how many a job has at most
 	RunBytes    Size   `toml:"run_bytes"`    // of data, by merging
+
+	FairWeights map[string]int `toml:"fair_weights"` // value of FairBy → starts while a value of weight 1 has one
 }
 
 // TraceMembers is TracePath as the members that it names, one within the other; nil if it is "".

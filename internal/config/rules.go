@@ -118,6 +118,9 @@ func (c Config) RuleSet() rules.Set {
 		rule := rules.DefaultQueue()
 		rule.Limit, rule.Throttles, rule.Windows = q.Limit, nonEmpty(q.Throttles), nonEmpty(q.Windows)
 		rule.Priority, rule.First, rule.Slice, rule.Ageing = q.Priority, q.First, q.Slice.seconds(), q.Ageing.seconds()
+		if rule.FairBy = q.FairBy; len(q.FairWeights) > 0 {
+			rule.FairWeights = q.FairWeights
+		}
 		if !reflect.DeepEqual(rule, rules.DefaultQueue()) {
 			s.Queues[name] = rule
 		}

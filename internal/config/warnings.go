@@ -19,7 +19,19 @@ func (c Config) Warnings() []string {
 			warnings = append(warnings, fmt.Sprintf("pool %s: the program may take %s of args for an option where the job's value begins with -; put \"--\" before it if the program knows that, or write ./%s for a path.", name, text, text))
 		}
 	}
-	return append(warnings, c.UnusedThrottles()...)
+	return append(append(warnings, c.UnusedThrottles()...), c.unfair()...)
+}
+
+// unfair tells of throttles with values that take no turns, for those of another do.
+func (c Config) unfair() (warnings []string) {
+	set := c.RuleSet()
+	for _, name := range slices.Sorted(maps.Keys(set.Queues)) {
+		by, others := set.FairBy(name)
+		if len(others) > 0 {
+			warnings = append(warnings, fmt.Sprintf("queues.%s: values of %s take turns; those of throttles.%s do not while places are free.", name, by, strings.Join(others, ", throttles.")))
+		}
+	}
+	return warnings
 }
 
 // BadScripts tells of the scripts that commands name and that are not there, or not as they would have to be, one sentence

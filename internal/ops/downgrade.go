@@ -3,10 +3,12 @@ package ops
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
 	"oarlock/internal/accord"
+	"oarlock/internal/rules"
 	"oarlock/internal/screen"
 	"oarlock/queue"
 )
@@ -36,7 +38,7 @@ func CheckDowngrade(ctx context.Context, q *queue.Client, write bool) (Downgrade
 	for _, word := range words {
 		n := Need{Word: word, Known: slices.Contains(queue.Needs, word), Left: []string{}}
 		switch left := map[string]func(context.Context, *queue.Client) ([]string, error){
-			queue.NeedKeys: keysLeft, queue.NeedRules: rulesLeft, queue.NeedPark: parkLeft,
+			queue.NeedKeys: keysLeft, queue.NeedRules: rulesLeft, queue.NeedPark: parkLeft, queue.NeedFair: fairLeft,
 		}[word]; {
 		case left == nil:
 			n.Left = []string{"this version does not know what that is: ask the one that wrote it"}
@@ -79,9 +81,35 @@ func rulesLeft(ctx context.Context, q *queue.Client) ([]string, error) {
 	names, err := q.RuledQueues(ctx)
 	left := []string{}
 	for _, name := range names {
-		left = append(left, fmt.Sprintf("jobs of queue %s stand where only rules let them; its supervisors bring them back by and by", name))
+		left = append(left, standsByRules(name))
 	}
 	return left, err
+}
+
+func fairLeft(ctx context.Context, q *queue.Client) ([]string, error) {
+	set, _, err := accord.ReadSet(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	left := []string{}
+	for _, name := range slices.Sorted(maps.Keys(set.Queues)) {
+		if set.Queues[name].FairBy != "" {
+			left = append(left, fmt.Sprintf("queue %s has fair_by: take it out of the files, then oarlock rules rm queues.%s", name, screen.InShell(name)))
+		}
+	}
+	names, err := q.RuledQueues(ctx)
+	ruled := rules.Compile(set).Queues
+	for _, name := range names {
+		if _, is := ruled[name]; !is {
+			left = append(left, standsByRules(name))
+		}
+	}
+	return left, err
+}
+
+// standsByRules says of a queue that is ruled no more that its jobs are not back yet.
+func standsByRules(queue string) string {
+	return fmt.Sprintf("jobs of queue %s stand where only rules let them; its supervisors bring them back by and by", queue)
 }
 
 func parkLeft(ctx context.Context, q *queue.Client) ([]string, error) {

@@ -332,7 +332,9 @@ type Needs struct {
 	Slice    float64      `json:"slice,omitempty"`
 	Ageing   float64      `json:"ageing,omitempty"`
 	LowFirst bool         `json:"low_first"`
-	Unread   bool         `json:"unread,omitempty"` // its data is too long to be looked into for a value
+	FairBy   string       `json:"fair_by,omitempty"`    // by what the queue is fair
+	Value    string       `json:"fair_value,omitempty"` // of the job: in whose turn it starts
+	Unread   bool         `json:"unread,omitempty"`     // its data is too long to be looked into for a value
 }
 
 // NeedsPlace is a throttle of which a job needs places.
@@ -380,6 +382,7 @@ func ExplainRules(ctx context.Context, q *queue.Client, job rules.Job, wants que
 	out := Needs{
 		Queue: job.Queue, Klass: job.Klass, Ruled: n.Ruled, Table: n.Klass, Bypass: n.Bypass, Weight: n.Weight, Windows: []NextWindow{}, Places: []NeedsPlace{},
 		First: n.Order.First, Ageing: n.Order.Ageing, LowFirst: n.Order.Priority == rules.Priorities[1],
+		FairBy: n.FairBy, Value: n.Value, Unread: n.Value != "" && len(job.Data) > rules.MostData,
 	}
 	if n.Order.First == rules.Firsts[1] {
 		out.Slice = n.Order.Slice

@@ -62,6 +62,14 @@ func (n Needs) OrderWords() string {
 	if n.LowFirst {
 		priority = "lower priority first"
 	}
+	if n.FairBy != "" {
+		turns := fmt.Sprintf("values of %s take turns, this job in that of %s", screen.InShell(n.FairBy), screen.InShell(n.Value))
+		n.FairBy = ""
+		if n.Slice > 0 || n.Ageing > 0 {
+			return turns + "; " + n.OrderWords()
+		}
+		return priority + "; then " + turns + "; then by time"
+	}
 	switch {
 	case n.Slice > 0:
 		return fmt.Sprintf("by time, and within %s %s", screen.Seconds(n.Slice), priority)

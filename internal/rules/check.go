@@ -108,7 +108,7 @@ func (c *checker) throttle(key, name string, t Throttle) {
 		c.bad(key+".by", "%v", err)
 	}
 	if t.Limit < 1 && t.Rate == "" && t.Each < 1 && len(t.Shares) == 0 {
-		c.bad(key+".by", "there is nothing that values could be limited to; say limit, rate or each")
+		c.bad(key+".by", "there is nothing that values could be limited to; say limit, rate or each, or write fair_by in [queues.NAME] if they are to take turns only")
 	}
 	c.shares(key, t)
 }
@@ -230,6 +230,7 @@ func (c *checker) queue(key, name string, q Queue) {
 	known(c, key+".windows", "windows", q.Windows, c.Windows)
 	c.choice(key+".priority", q.Priority, Priorities)
 	c.choice(key+".first", q.First, Firsts)
+	c.fair(key, name, q)
 	if q.First == Firsts[1] {
 		c.seconds(key+".slice", q.Slice, time.Second, 24*time.Hour)
 		if q.Ageing != 0 {
@@ -244,6 +245,35 @@ func (c *checker) queue(key, name string, q Queue) {
 		c.seconds(key+".ageing", q.Ageing, time.Second, longest)
 	}
 }
+
+// fair checks what is said of turns.
+func (c *checker) fair(key, name string, q Queue) {
+	if q.FairBy == "" {
+		if len(q.FairWeights) > 0 {
+			c.bad(key+".fair_weights", `are weights of values; say what a value is, such as fair_by = "/tenant"`)
+		}
+		return
+	}
+	if _, err := parseBy(q.FairBy); err != nil {
+		c.bad(key+".fair_by", "%v", err)
+	}
+	if _, is := c.Throttles[fairThrottle(name)]; is {
+		c.bad(key+".fair_by", "takes the name %s for itself; call [throttles.%q] otherwise", fairThrottle(name), fairThrottle(name))
+	}
+	for _, value := range slices.Sorted(maps.Keys(q.FairWeights)) {
+		switch weight := q.FairWeights[value]; {
+		case weight < 1 || weight > mostWeight:
+			c.bad(key+".fair_weights."+value, "must be a whole number from 1 to %d: how many jobs of the value start while a value of weight 1 has one start", mostWeight)
+		case value == "" || len(value) > longestValue || strings.ContainsRune(value, 0):
+			c.bad(key+".fair_weights", "a value has 1 to 64 bytes")
+		case isPart(value):
+			c.bad(key+".fair_weights."+value, "a value with a weight does not end in -locks or -pending, which are keys of the value without that")
+		}
+	}
+}
+
+// mostWeight is the largest weight of a value in a fair queue.
+const mostWeight = 100
 
 // queueName checks the name of a queue. What is ruled is found by the name, byte for byte.
 func (c *checker) queueName(key, name string) {

@@ -106,6 +106,17 @@ func TestWhatMayNotBeSaid(t *testing.T) {
 		{mail(func(q *Queue) { q.Ageing = 60 }), `queues.mail.ageing: is for first = "priority"; where time is first, priority makes nobody wait`},
 		{mail(func(q *Queue) { q.First = "priority" }), `queues.mail.slice: is for first = "time"`},
 		{mail(func(q *Queue) { q.Slice = 0.5 }), "queues.mail.slice: must be between 1s and 24h"},
+		{mail(func(q *Queue) { q.FairBy = "tenant" }), `queues.mail.fair_by: "tenant" is no place of a value; it is a JSON pointer as "/region", $klass, $queue, or $tag: and what the tag begins with`},
+		{mail(func(q *Queue) { q.FairWeights = map[string]int{"a": 1} }), `queues.mail.fair_weights: are weights of values; say what a value is, such as fair_by = "/tenant"`},
+		{mail(func(q *Queue) { q.FairBy, q.FairWeights = "/t", map[string]int{"a": 0} }), "queues.mail.fair_weights.a: must be a whole number from 1 to 100: how many jobs of the value start while a value of weight 1 has one start"},
+		{mail(func(q *Queue) { q.FairBy, q.FairWeights = "/t", map[string]int{"a": -3} }), "queues.mail.fair_weights.a: must be a whole number from 1 to 100"},
+		{mail(func(q *Queue) { q.FairBy, q.FairWeights = "/t", map[string]int{"a": 101} }), "queues.mail.fair_weights.a: must be a whole number from 1 to 100"},
+		{mail(func(q *Queue) { q.FairBy, q.FairWeights = "/t", map[string]int{"": 1} }), "queues.mail.fair_weights: a value has 1 to 64 bytes"},
+		{mail(func(q *Queue) { q.FairBy, q.FairWeights = "/t", map[string]int{"a-locks": 1} }), "queues.mail.fair_weights.a-locks: a value with a weight does not end in -locks or -pending, which are keys of the value without that"},
+		{func(s *Set) {
+			s.Queues["mail"] = Queue{FairBy: "/t", Priority: "high-first", First: "priority", Slice: 1}
+			s.Throttles["fair:mail"] = DefaultThrottle()
+		}, `queues.mail.fair_by: takes the name fair:mail for itself; call [throttles."fair:mail"] otherwise`},
 		{func(s *Set) { s.Queues["m*"] = DefaultQueue() }, `queues.m*: rules are of one queue each, by its name; "m*" is a glob`},
 		{func(s *Set) { s.Throttles["a=b"] = DefaultThrottle() }, "throttles.a=b: a name has no blanks, no = and nothing that cannot be seen"},
 		{func(s *Set) { s.Throttles["a\u202e"] = DefaultThrottle() }, "throttles.a\u202e: a name has no blanks"},

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 	"math"
 	"reflect"
 	"slices"
@@ -56,6 +57,8 @@ type CompiledQueue struct {
 	Globs     []CompiledGlob           `json:"globs,omitempty"`
 	Slice     float64                  `json:"slice,omitempty"`
 	Ageing    float64                  `json:"ageing,omitempty"`
+	Fair      string                   `json:"fair,omitempty"` // of Throttles, the one whose values take turns, and nothing else
+	Weights   map[string]int           `json:"weights,omitempty"`
 
 	Limit int `json:"-"` // of the throttle of the queue; 0 is none
 }
@@ -180,6 +183,11 @@ func (s Set) compileQueue(name string, by map[string][]string, asks map[string]b
 	if q.First == Firsts[1] {
 		out.Slice = q.Slice
 	}
+	if q.FairBy != "" {
+		out.Fair, out.Weights = fairThrottle(name), q.FairWeights
+		out.Throttles, out.By = slices.Concat([]string{out.Fair}, q.Throttles), maps.Clone(by)
+		out.By[out.Fair], _ = parseBy(q.FairBy) // Check has looked at it
+	}
 	for _, klass := range s.Classes() {
 		k := s.Klass[klass]
 		if !slices.Contains(k.Queues, name) {
@@ -199,9 +207,12 @@ func (s Set) compileQueue(name string, by map[string][]string, asks map[string]b
 	return out
 }
 
+// fairThrottle is the name of the throttle that jobs of a queue with fair_by have: a place of it limits nothing, and its value says whose turn it is.
+func fairThrottle(queue string) string { return "fair:" + queue }
+
 // shape is a print of what decides which places a job needs. Where it changes, those that wait are sorted anew.
 func (q CompiledQueue) shape() string {
-	q.Windows, q.Slice, q.Ageing = nil, 0, 0
+	q.Windows, q.Slice, q.Ageing, q.Weights = nil, 0, 0, nil
 	text, err := json.Marshal(q)
 	if err != nil {
 		panic(err) // there is nothing in it that has no JSON

@@ -25,6 +25,39 @@ func TestCompiledIsWhatTheScriptsRead(t *testing.T) {
 	}
 }
 
+// TestFairQueues: fair_by is one throttle more, without rules of its own, and makes a queue ruled; a change of weights moves no job.
+func TestFairQueues(t *testing.T) {
+	s := exampleSet()
+	q := s.Queues["mail"]
+	q.Windows, q.Limit, q.First, q.Slice, q.FairBy = nil, 0, "priority", 1, "/tenant"
+	s.Queues["mail"], s.Queues["plain"], s.Klass = q, Queue{FairBy: "$klass"}, nil
+	c := Compile(s)
+	shape := c.Queues["mail"].Shape
+	want := `{"shape":"` + shape + `","throttles":["fair:mail","region"],"by":{"fair:mail":["path","tenant"],"region":["path","to","region"]},"fair":"fair:mail"`
+	if text, _ := json.Marshal(c.Queues["mail"]); string(text) != want+"}" {
+		t.Errorf("mail is\n%s, want\n%s", text, want+"}")
+	}
+	if q := c.Queues["plain"]; q.Fair != "fair:plain" || len(q.By) != 2 || len(c.Throttles) != 2 {
+		t.Errorf("plain is %+v", q)
+	}
+	q.FairWeights = map[string]int{"big": 4}
+	s.Queues["mail"] = q
+	c = Compile(s)
+	if text, _ := json.Marshal(c.Queues["mail"]); string(text) != want+`,"weights":{"big":4}}` {
+		t.Errorf("with weights mail is\n%s", text)
+	}
+	n := s.Needs(Job{Queue: "mail", Klass: "K", Data: []byte(`{"tenant":"acme","to":{"region":"east"}}`)})
+	if n.FairBy != "/tenant" || n.Value != "acme" || len(n.Places) != 2 || n.Places[0].ID != "region=east" {
+		t.Errorf("a job needs %+v", n)
+	}
+	if by, others := s.FairBy("mail"); by != "/tenant" || len(others) != 1 || others[0] != "region" {
+		t.Errorf("it is fair by %s, and not by %v", by, others)
+	}
+	if by, others := exampleSet().FairBy("mail"); by != "/to/region" || others != nil {
+		t.Errorf("of a throttle it is fair by %s, and not by %v", by, others)
+	}
+}
+
 // The shape changes with what a job needs, and with nothing else.
 func TestShape(t *testing.T) {
 	shape := func(change func(*Set)) string {

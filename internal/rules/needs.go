@@ -37,6 +37,8 @@ type Needs struct {
 	Windows []string // names, or a spec of the job's own; it starts in any of them; none: always. See Set.Window
 	Places  []Place  // of each Weight, in the order in which they are asked for
 	Order   Queue
+
+	FairBy, Value string // by what its queue is fair, and in the turn of which value it starts; "" if it is not, and of a job that takes no turn
 }
 
 // Place is a throttle of which a job needs places.
@@ -67,7 +69,18 @@ func (s Set) Needs(job Job) Needs {
 	if n.Bypass {
 		return n
 	}
+	n.FairBy, _ = s.FairBy(job.Queue)
+	if n.FairBy != "" {
+		fair := q.Fair
+		if fair == "" {
+			fair = q.Throttles[slices.IndexFunc(q.Throttles, func(id string) bool { return q.By[id] != nil })]
+		}
+		n.Value = compiled.Throttles[fair].value(q.By[fair], job)
+	}
 	for _, id := range unique(slices.Concat(job.Throttles, k.Throttles, q.Throttles)) {
+		if id == q.Fair && id != "" {
+			continue
+		}
 		rule := id
 		if _, ok := s.Throttles[id]; !ok {
 			rule = ""

@@ -18,10 +18,10 @@ func TestNeedsOfAJob(t *testing.T) {
 	}{
 		{"of a class and a value", Job{Queue: "mail", Klass: "Pay", Data: []byte(`{"to":{"region":"east"}}`), Throttles: []string{"own", "erp"}},
 			Needs{Ruled: true, Klass: "Pay", Weight: 2, Windows: []string{"night"}, Places: []Place{{ID: "own"}, {ID: "erp", Throttle: "erp"},
-				{"region=east", "region", "east", false}, {"region", "region", "east", true}}, Order: s.Queues["mail"]}},
+				{"region=east", "region", "east", false}, {"region", "region", "east", true}}, Order: s.Queues["mail"], FairBy: "/to/region", Value: "east"}},
 		{"of a glob", Job{Queue: "mail", Klass: "ImageScale"}, Needs{Ruled: true, Klass: "Image*", Bypass: true, Weight: 1, Windows: []string{"night"}, Order: s.Queues["mail"]}},
 		{"of a value without a share", Job{Queue: "mail", Klass: "K", Data: []byte(`{"to":{"region":"south"}}`)},
-			Needs{Ruled: true, Weight: 1, Windows: []string{"night"}, Places: []Place{{"region=*", "region", "*", false}, {"region", "region", "*", true}}, Order: s.Queues["mail"]}},
+			Needs{Ruled: true, Weight: 1, Windows: []string{"night"}, Places: []Place{{"region=*", "region", "*", false}, {"region", "region", "*", true}}, Order: s.Queues["mail"], FairBy: "/to/region", Value: "*"}},
 		{"elsewhere", Job{Queue: "other", Klass: "Pay", Throttles: []string{"erp"}}, Needs{Weight: 1, Places: []Place{{ID: "erp"}}, Order: DefaultQueue()}},
 	} {
 		if got := s.Needs(tt.job); !reflect.DeepEqual(got, tt.want) {

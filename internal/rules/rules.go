@@ -59,6 +59,9 @@ type Queue struct {
 	First     string   `json:"first,omitempty"`     // priority or time: what counts more
 	Slice     float64  `json:"slice,omitempty"`     // seconds that count as one time, where that is first
 	Ageing    float64  `json:"ageing,omitempty"`    // seconds of waiting that count as one point of priority; 0: none do
+
+	FairBy      string         `json:"fair_by,omitempty"`      // values that take turns, as Throttle.By; "": those of the first of Throttles that has some
+	FairWeights map[string]int `json:"fair_weights,omitempty"` // value → starts while a value of weight 1 has one; 1 where it says nothing
 }
 
 // Klass is what holds for the jobs of a class.
@@ -108,7 +111,24 @@ func (q Queue) ordered() bool { return q.First == Firsts[1] || q.Ageing > 0 }
 
 // ruled reports whether something of q is asked at the gate.
 func (q Queue) ruled() bool {
-	return q.Limit > 0 || len(q.Throttles) > 0 || len(q.Windows) > 0 || q.ordered()
+	return q.Limit > 0 || len(q.Throttles) > 0 || len(q.Windows) > 0 || q.ordered() || q.FairBy != ""
+}
+
+// FairBy is by what a queue is fair: its own fair_by, or that of the first of its throttles that has values. others are further throttles of it with
+// values, whose values take no turns.
+func (s Set) FairBy(queue string) (by string, others []string) {
+	q := s.Queues[queue]
+	by = q.FairBy
+	for _, name := range q.Throttles {
+		switch t := s.Throttles[name]; {
+		case t.By == "":
+		case by == "":
+			by = t.By
+		default:
+			others = append(others, name)
+		}
+	}
+	return by, others
 }
 
 // The kinds of entries, as the tables are called.

@@ -146,6 +146,9 @@ for queue in pairs(low) do names[#names + 1] = queue end
 redis.call('DEL', 'ql:oarlock:windows')
 call_many('HSET', 'ql:oarlock:windows', tables)
 redis.call('SADD', 'ql:oarlock:needs', 'rules')
+for field, text in pairs(fields) do
+  if string.sub(field, 1, 2) == 'q:' and string.find(text, '"fair":"', 1, true) then redis.call('SADD', 'ql:oarlock:needs', 'fair') end
+end
 if ARGV[4] == '' then redis.call('HDEL', rules_key, 'puts') else redis.call('HSET', rules_key, 'puts', ARGV[4]) end
 local version = tostring((tonumber(string.match(old.version or '', '^%d+')) or 0) + 1) .. '@' .. text17(tonumber(ARGV[1]))
 redis.call('HSET', rules_key, 'at', ARGV[1], 'doc', ARGV[3], 'low', #names == 0 and '[]' or cjson.encode(names), 'version', version)

@@ -82,10 +82,10 @@ function next_in_turn(g, c)
     local best
     for _, list in ipairs(c.open) do
       if list.open and not list.rank then find_rank(g, c, list) end
-      if list.open and list.rank and not (best and best.rank >= list.rank) then best = list end
+      if list.open and list.rank and not (best and comes_before(best, list)) then best = list end
     end
     local line, rank = c.picks[c.picked], tonumber(c.picks[c.picked + 1])
-    if best and not (rank and rank > best.rank) then
+    if best and not (rank and rank >= best.rank) then
       if #c.picks == 64 and best.rank < tonumber(c.picks[64]) then return nil end
       local at = best.next
       best.next, best.rank = at + 2, nil
@@ -100,6 +100,13 @@ function next_in_turn(g, c)
     find_rank(g, c, list)
     if list.rank ~= rank then list.touched = true end
   end
+end
+
+-- comes_before(list, other) -> whether its head is to be tried before that of the other; those of one value in their order
+-- Rare.
+function comes_before(list, other)
+  if list.rank ~= other.rank then return list.rank > other.rank end
+  return tonumber(list.heads[list.next + 1]) >= tonumber(other.heads[other.next + 1])
 end
 
 -- find_rank(g, c, list): of its next head; it has none if that has none
@@ -197,10 +204,9 @@ end
 -- weight_of(g, rules, value) -> how often it starts while one of weight 1 starts once
 -- Rare.
 function weight_of(g, rules, value)
-  local defined = defined_as(g, rules.fair)
-  local weight = type(defined.weights) == 'table' and defined.weights[value]
-  if not weight and defined.shares then weight = share_of(defined, value, places_of(g, { tid = rules.fair }).max) end
-  return math.max(1, tonumber(weight or 1) or 1)
+  local defined, weight = defined_as(g, rules.fair), rules.weights and rules.weights[value]
+  if defined.shares then weight = share_of(defined, value, places_of(g, { tid = rules.fair }).max) end
+  return math.max(1, math.min(numeric(weight, 1), 1000000))
 end
 
 -- write_turns(g): what a round has changed of them. Values that neither wait nor are ahead are forgotten.

@@ -51,7 +51,7 @@ function read_rules(text)
   local function check(of, ...) -- these are tables, where they are there: else it raises
     for _, name in ipairs({ ... }) do next(of[name] or {}) end
   end
-  check(rules, 'throttles', 'windows', 'by')
+  check(rules, 'throttles', 'windows', 'by', 'weights')
   for _, class in pairs(rules.klass or {}) do
     check(class, 'throttles', 'windows')
     rules.bypasses = rules.bypasses or class.bypass
