@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -51,6 +52,7 @@ type Request struct {
 type Programs struct {
 	starter *tree.Starter
 	log     *slog.Logger
+	forked  atomic.Uint64 // forks so far
 
 	mu     sync.Mutex
 	closed error // why no new one is started; nil: one may be
@@ -161,6 +163,8 @@ type program struct {
 
 	control *net.UnixConn
 	turn    chan struct{} // holds a token: whose turn it is to ask for a fork
+	failed  int           // forks in a row that failed; of the holder of the turn, as is the next
+	before  uint64        // processes that had been started when the first of them did
 	replies chan reply    // to the one whose turn it is
 	output  *os.File      // stdout and stderr
 

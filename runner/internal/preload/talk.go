@@ -169,8 +169,12 @@ func (f *program) fork(ctx context.Context, r Request) (tree.Process, error) {
 	select {
 	case got := <-f.replies:
 		if got.fork == nil {
-			return nil, tree.CannotFork(got.Message)
+			err := tree.CannotFork(got.Message)
+			f.cannotFork(err)
+			return nil, err
 		}
+		f.failed = 0
+		f.of.forked.Add(1)
 		if err := got.fork.Equip(f.Strength, f.Each); err != nil {
 			got.fork.Kill()
 			got.fork.Wait()
@@ -184,6 +188,23 @@ func (f *program) fork(ctx context.Context, r Request) (tree.Process, error) {
 		f.kill(fmt.Errorf("did not fork within %v", f.StartTimeout))
 		return nil, f.trouble()
 	}
+}
+
+// failedForks is how many forks of a program fail in a row, while as many other processes are started, before it is replaced.
+const failedForks = 10
+
+// cannotFork hears that a fork failed. While nothing else starts either, the host is to blame. Otherwise the program is: it may have
+// too many threads, or a limit of its own. Then it ends, and the next fork is of a new one.
+func (f *program) cannotFork(err error) {
+	others := f.of.starter.Started() + f.of.forked.Load()
+	if f.failed == 0 {
+		f.before = others
+	}
+	if f.failed++; f.failed < failedForks || others-f.before < failedForks {
+		return
+	}
+	f.of.log.Warn("preloaded program is replaced: its forks fail, while other processes start", "pool", f.Pool, "forks", f.failed, "err", err)
+	f.kill(fmt.Errorf("failed to fork %d times in a row, while other processes started", f.failed))
 }
 
 // request sends the line that asks for a fork, with what are to be its descriptors.

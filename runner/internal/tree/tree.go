@@ -64,6 +64,7 @@ type Starter struct {
 	why      string        // why no stronger one; empty for the strongest
 	blind    string        // why a guard could not find what to kill; empty: it can
 	forks    atomic.Uint64 // so far; see fork.mark
+	started  atomic.Uint64 // processes so far, without forks
 
 	mu     sync.Mutex
 	groups *warden // of process groups, started with the first
@@ -179,8 +180,14 @@ func (s *Starter) StartForking(cmd *exec.Cmd, strength Strength, set Settings, e
 		p, err = s.start(cmd, strength, set, ended)
 		return err
 	})
+	if err == nil {
+		s.started.Add(1)
+	}
 	return p, err
 }
+
+// Started is how many processes were started so far, without forks of programs.
+func (s *Starter) Started() uint64 { return s.started.Load() }
 
 // start is StartForking on the thread that starts processes, whose end would be theirs.
 func (s *Starter) start(cmd *exec.Cmd, strength Strength, set Settings, ended func(pid int, exit Exit, own bool)) (Process, error) {
