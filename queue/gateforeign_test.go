@@ -893,3 +893,32 @@ func TestParkAndRespondAreRefused(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+// TestAJobThatIsLetTryInTheSameTakeStands: of two jobs of a queue whose rules are gone the first waits for a throttle, and the second gives back the place
+// that rules gave it. The first stands in the queue again, whoever takes.
+func TestAJobThatIsLetTryInTheSameTakeStands(t *testing.T) {
+	for _, command := range []string{"exchange", "pop", "queue.pop"} {
+		t.Run(command, func(t *testing.T) {
+			w := newGateWorld(t)
+			ctx := t.Context()
+			w.foreign(Reqless, "throttle.set", "a", "1")
+			w.put(Put{Queue: "q", JID: "first", Klass: "K", Throttles: []string{"a"}}, Put{Queue: "q", JID: "second", Klass: "K"})
+			// Rules that are no more had let the second take its place, and it was lost then.
+			w.redis.HSet(ctx, "ql:j:second", "throttles", `["a"]`, "oarlock-gate", "1", "state", "stalled")
+			w.redis.ZAdd(ctx, "ql:th:a-locks", redis.Z{Score: 1, Member: "second"})
+			switch command {
+			case "exchange":
+				w.exchangePlain("w", nil, Take{Queues: []string{"q"}, Count: 2})
+			case "pop":
+				w.pop(Qless, command, "q", "w", 2)
+			default:
+				w.foreign(Reqless, "queue.pop", "q", "w", "2")
+			}
+			f := w.redis.HGet(ctx, "ql:j:first", "state").Val()
+			waits := w.redis.ZScore(ctx, "ql:q:q-work", "first").Err() == nil || w.redis.ZScore(ctx, "ql:q:q-throttled", "first").Err() == nil
+			if f != "running" && !waits {
+				t.Errorf("the first is %s, and stands nowhere", f)
+			}
+		})
+	}
+}

@@ -742,7 +742,7 @@ for _, name in ipairs(redis.call('KEYS', 'ql:th:*-locks')) do
     if not elders[jid] and not (popped and tonumber(popped) <= tonumber(ARGV[1])) then 
       shot.Asked[tid] = shot.Asked[tid] or {}
       table.insert(shot.Asked[tid], holder)
-      if f[1] == 'scheduled' and f[3] and tonumber(f[5]) > tonumber(ARGV[1]) then
+      if not popped and f[1] == 'scheduled' and f[3] and tonumber(f[5]) > tonumber(ARGV[1]) then
         shot.Parks[tid] = shot.Parks[tid] or {}
         table.insert(shot.Parks[tid], holder)
       end

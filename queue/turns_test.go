@@ -176,7 +176,9 @@ func (w *turnsWorld) expect(puts []Put) {
 				w.due[p.JID] = float64(p.At.Unix())
 			}
 		}
-		if entries := shot.Entries[fmt.Sprintf("%d:%s:%s", len(p.Queue), p.Queue, p.Key)]; p.Key != "" && w.mix != wild && len(entries) == 1 && strings.HasSuffix(entries[0], " "+p.JID) {
+		// Of one that stood there before, and is delayed now, the entry is void.
+		stands := p.Key != "" && strings.HasPrefix(job.Lane, "-")
+		if entries := shot.Entries[fmt.Sprintf("%d:%s:%s", len(p.Queue), p.Queue, p.Key)]; stands && w.mix != wild && len(entries) == 1 && strings.HasSuffix(entries[0], " "+p.JID) {
 			holder := shot.Jobs[strings.TrimPrefix(shot.Turns[p.Queue][p.Key], "=")]
 			if holder.State == "complete" || holder.State == "failed" {
 				w.fail("%s stands behind a job that is %s", p.JID, holder.State)

@@ -506,6 +506,7 @@ function choose_fit(batch, queue, jids, admitted, room)
       else
         fits = admitted or not job.throttles or may_run(batch, queue, job)
       end
+      if not (fits or job.stays) then leave_work(queue, job) end
       if fits then
         fit[#fit + 1] = job
         batch.bytes = batch.bytes - size
@@ -518,6 +519,12 @@ function choose_fit(batch, queue, jids, admitted, room)
     seen = i
   end
   return fit, gone, seen
+end
+
+-- leave_work(queue, job): it waits elsewhere, and leaves the work set at once: of those behind it one may give back what lets it come in again
+-- Rare.
+function leave_work(queue, job)
+  job.stays = type(redis.pcall('ZREM', 'ql:q:' .. queue .. '-work', job.jid)) == 'number' -- else it leaves with the others
 end
 
 -- may_begin(batch, queue, job, locked) -> whether a job has the turn of its key, or has none; else it has left the work set

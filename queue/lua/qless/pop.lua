@@ -43,13 +43,14 @@ for _, jid in ipairs(heads) do
   local job = load_job(jid)
   if job and (job.lane or ordered) and not has_turn(jid, job, queue, now) then
     job = nil
-  else
+  elseif not job then -- a jid without a job is only dropped
     leaving[#leaving + 1] = jid
   end
-  -- A job that reqless gave throttles waits for them here too; a jid without a
-  -- job is only dropped.
+  -- A job that reqless gave throttles waits for them here too, and leaves at once: one behind it may give back what lets it come in again.
   if job and (not job.throttles or admit(jid, job, queue, now, limit)) then
-    jids[#jids + 1], jobs[#jobs + 1] = jid, job
+    jids[#jids + 1], jobs[#jobs + 1], leaving[#leaving + 1] = jid, job, jid
+  elseif job then
+    redis.call('ZREM', prefix .. '-work', jid)
   end
 end
 if #leaving > 0 then call_many('ZREM', prefix .. '-work', leaving) end

@@ -44,12 +44,13 @@ while tries >= 1 and #jids < wanted do
     local job = load_job(jid)
     if job and (job.lane or ordered) and not has_turn(jid, job, queue, now) then
       job = nil
-    else
+    elseif not job then -- a jid without a job is only dropped
       leaving[#leaving + 1] = jid
     end
-    -- A jid without a job is only dropped.
     if job and admit(jid, job, queue, now, history) then
-      jids[#jids + 1], jobs[#jobs + 1] = jid, job
+      jids[#jids + 1], jobs[#jobs + 1], leaving[#leaving + 1] = jid, job, jid
+    elseif job then -- at once: one behind it may give back what lets it come in again
+      redis.call('ZREM', prefix .. '-work', jid)
     end
   end
   if #leaving > 0 then call_many('ZREM', prefix .. '-work', leaving) end
