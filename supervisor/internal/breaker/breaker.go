@@ -33,8 +33,9 @@ const (
 )
 
 // A job that ended badly while the breaker is open stays away for Share times as long as it takes to try all jobs that did. So those
-// that come back take one in Share of the probes, whatever their priorities, and the others go to jobs that were not tried yet. Where
-// none of these waits, longestAway is enough.
+// that come back take one in Share of the probes, whatever their priorities, and the others go to jobs that were not tried yet.
+// Share times as long as the breaker has been open is enough for that, too: all were tried in that time. It bounds waits longer than
+// longestAway, which is enough where no other job waits.
 const (
 	Share       = 2
 	longestAway = 5 * time.Minute
@@ -163,12 +164,12 @@ func Delay(bad int, ran time.Duration) time.Duration {
 	return Share * time.Duration(bad) * max(Pause, min(ran, Hold))
 }
 
-// Away is how long a job that ends badly now, and ran for so long, stays away at least; 0 while the breaker is closed.
-func (b *Breaker) Away(ran time.Duration) time.Duration {
+// Away is how long a job that ends badly now, on the pool's clock, and ran for so long, stays away at least; 0 while the breaker is closed.
+func (b *Breaker) Away(now, ran time.Duration) time.Duration {
 	if !b.Open {
 		return 0
 	}
-	away := Delay(b.Jobs()+1, ran)
+	away := min(Delay(b.Jobs()+1, ran), max(longestAway, Share*(now-b.Since)))
 	if b.alone {
 		return min(away, longestAway)
 	}

@@ -76,10 +76,13 @@ func TestNewCodeIsOnTrialAgain(t *testing.T) {
 	}
 }
 
+// longOpen is a moment at which a breaker has been open for longer than any wait.
+const longOpen = 1000 * time.Hour
+
 // A job that ended badly waits for twice the time that all such jobs take. Where no other job waits behind it, five minutes are enough.
 func TestAJobThatEndedBadlyStaysAway(t *testing.T) {
 	b := New()
-	if got := b.Away(time.Second); got != 0 {
+	if got := b.Away(longOpen, time.Second); got != 0 {
 		t.Errorf("a closed breaker keeps a job away for %v", got)
 	}
 	const jobs = mostJobs + 99
@@ -105,13 +108,36 @@ func TestAJobThatEndedBadlyStaysAway(t *testing.T) {
 			if take.alone {
 				want = longestAway
 			}
-			if got := b.Away(tt.ran); got != want {
+			if got := b.Away(longOpen, tt.ran); got != want {
 				t.Errorf("a job that ran for %v stays away for %v, want %v (alone: %v)", tt.ran, got, want, take.alone)
 			}
 		}
 	}
-	if b.Good(); b.Jobs() != 0 || b.Away(0) != 0 {
-		t.Errorf("after a good ending, %d jobs keep others away for %v", b.Jobs(), b.Away(0))
+	if b.Good(); b.Jobs() != 0 || b.Away(longOpen, 0) != 0 {
+		t.Errorf("after a good ending, %d jobs keep others away for %v", b.Jobs(), b.Away(longOpen, 0))
+	}
+}
+
+// A job stays away for at most twice the time since the breaker opened, however many jobs ended badly; up to five minutes, their
+// number decides.
+func TestNoJobStaysAwayForMuchLongerThanAnOutage(t *testing.T) {
+	const opened = 3 * time.Hour
+	b := New()
+	for i := range 36_000 {
+		if b.Bad(fmt.Sprint(i), "exit 1", "", 1) {
+			b.Since = opened
+		}
+	}
+	for _, tt := range []struct{ open, ran, want time.Duration }{
+		{time.Second, 0, longestAway},
+		{time.Minute, time.Hour, longestAway},
+		{30 * time.Minute, 0, time.Hour},
+		{time.Hour, 10 * time.Second, 2 * time.Hour},
+		{10 * time.Hour, 0, 2 * 36_000 * 100 * time.Millisecond},
+	} {
+		if got := b.Away(opened+tt.open, tt.ran).Truncate(time.Second); got != tt.want {
+			t.Errorf("after %v a job that ran for %v stays away for %v, want %v", tt.open, tt.ran, got, tt.want)
+		}
 	}
 }
 

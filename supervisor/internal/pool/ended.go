@@ -134,7 +134,7 @@ func (p *Pool) conclude(a *attempt, e *runner.Ending) outcome.Outcome {
 		Warned:     a.warned,
 		Lapse:      a.lapse,
 		Early:      a.early,
-		Slowed:     p.breaker.Away(a.endedAt - a.began),
+		Slowed:     p.breaker.Away(p.now, a.endedAt-a.began),
 	}
 	if e.Kind != runner.Said || e.Verdict.Kind != protocol.Ack { // most are, and need to know no more
 		facts.Now = p.Redis.Now()
