@@ -51,16 +51,20 @@ func (s *Subscription) anew() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.calm == nil {
-		s.calm = time.AfterFunc(calmAfter, func() {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			if s.hears != nil {
-				s.hears.Close()
-			}
-		})
+		s.calm = time.AfterFunc(calmAfter, s.disconnect)
 		return
 	}
 	s.calm.Reset(calmAfter)
+}
+
+// disconnect closes the connection. It does so without mu, for the driver makes it wait while it dials.
+func (s *Subscription) disconnect() {
+	s.mu.Lock()
+	hears := s.hears
+	s.mu.Unlock()
+	if hears != nil {
+		hears.Close()
+	}
 }
 
 // Listener is who hears what is published.
