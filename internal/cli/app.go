@@ -298,7 +298,7 @@ func exitCode(err error) int {
 		return exitGone
 	case config.ExitCode(err) != 0:
 		return config.ExitCode(err)
-	case errors.Is(err, queue.ErrAway), errors.Is(err, queue.ErrDoubt), errors.As(err, &few):
+	case errors.Is(err, queue.ErrAway), errors.Is(err, queue.ErrDoubt), errors.As(err, &few), errors.Is(err, service.ErrUnread):
 		return exitTempFail
 	}
 	return exitFailed

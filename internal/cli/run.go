@@ -44,7 +44,7 @@ func (p Program) runCommand() *cli.Command {
 			signals := service.CatchSignals(false) // from here on a signal is an orderly stop
 			defer signals.Release()
 			reread := func() (config.Config, error) { return reload(c, config.Options{}) }
-			cfg, err := reread()
+			cfg, err := signals.Await(reread)
 			if err == nil {
 				err = cfg.NeedPools()
 			}

@@ -1,10 +1,14 @@
 package service
 
 import (
+	"errors"
 	"os"
 	"os/signal"
 	"sync"
 	"syscall"
+	"time"
+
+	"oarlock/internal/config"
 )
 
 // CatchSignals catches what a supervisor obeys until it is released. It does so from the
@@ -31,8 +35,40 @@ func CatchSignals(terminal bool) *Signals {
 
 // Signals are those that were caught, and Release lets them end the process again.
 type Signals struct {
-	all, stops <-chan os.Signal
+	all, stops chan os.Signal
 	Release    func()
+}
+
+// ErrUnread says that a signal ended the wait for the configuration.
+var ErrUnread = errors.New("told to stop before the configuration was read: it does not answer")
+
+// Await returns what read reads, in a goroutine of its own: a pipe, or a file system that does not answer, may keep that one for ever.
+// After TERM or INT it waits for leavePatience, and after another for no longer; then the error is ErrUnread. A signal that came
+// before something was read is still to be obeyed.
+func (s *Signals) Await(read func() (config.Config, error)) (config.Config, error) {
+	done := make(chan struct{})
+	var cfg config.Config
+	var err error
+	go func() { // or the process ends
+		defer close(done)
+		cfg, err = read()
+	}()
+	select {
+	case <-done:
+		return cfg, err
+	case got := <-s.stops:
+		select {
+		case <-done:
+			select {
+			case s.stops <- got:
+			default: // another came
+			}
+			return cfg, err
+		case <-s.stops:
+		case <-time.After(leavePatience):
+		}
+		return config.Config{}, ErrUnread
+	}
 }
 
 // outlivePipes makes a log that nobody reads any more an error of its writes, from its first
