@@ -23,7 +23,7 @@ import (
 //	NAME RIGHTS SHA256
 //
 // RIGHTS being those of ParseRights, and SHA256 that of the token, in hexadecimal; "-" where a proxy vouches for the
-// name, of which "*" is everybody else. It is read again when it has changed. Its methods may be called by several
+// name, of which "*" is everybody else. It is read again when it has changed; while it is gone, there are none. Its methods may be called by several
 // goroutines at once.
 type Tokens struct {
 	path string
@@ -32,12 +32,8 @@ type Tokens struct {
 	mu    sync.Mutex // for memory and a small file
 	seen  os.FileInfo
 	lines []tokenLine
-	gone  time.Time               // since when it is known that the file is gone; zero: it is there
 	admit func(path string) error // nil: any file will do
 }
-
-// goneFor is how long a file must be missing before its tokens are revoked: editors remove a file before they write it again.
-const goneFor = 2 * time.Second
 
 // tokenLine is one line of the file.
 type tokenLine struct {
@@ -124,41 +120,27 @@ func parseTokens(text string) (lines []tokenLine, err error) {
 	return lines, nil
 }
 
-// now are the lines as they are in the file now.
+// now are the lines as they are in the file now: none where there is no file.
 func (t *Tokens) now() []tokenLine {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	info, err := os.Stat(t.path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return t.withoutFile(time.Now())
-	}
-	t.gone = time.Time{}
 	if err == nil && t.seen != nil && os.SameFile(info, t.seen) && info.ModTime().Equal(t.seen.ModTime()) && info.Size() == t.seen.Size() {
 		return t.lines
 	}
+	told := err != nil && t.seen == nil
 	if err == nil {
 		err = t.read()
-	} else if t.seen == nil {
-		return t.lines // that was told
 	} else {
 		t.seen = nil
 	}
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
+		if t.lines != nil {
+			t.log.Warn("the file of tokens is gone: no token counts until there is one again", "path", t.path)
+		}
+		t.seen, t.lines = nil, nil
+	} else if err != nil && !told {
 		t.log.Warn("the file of tokens was not read again; what it said before counts", "err", err)
-	}
-	return t.lines
-}
-
-// withoutFile are the lines where there is no file: as before at first, then none. The caller holds mu.
-func (t *Tokens) withoutFile(now time.Time) []tokenLine {
-	t.seen = nil
-	switch {
-	case t.gone.IsZero():
-		t.gone = now
-		t.log.Warn("the file of tokens is gone; what it said before counts for two seconds more", "path", t.path)
-	case now.Sub(t.gone) >= goneFor && t.lines != nil:
-		t.lines = nil
-		t.log.Warn("the file of tokens is gone: nobody has a token any more", "path", t.path)
 	}
 	return t.lines
 }

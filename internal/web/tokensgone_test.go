@@ -9,60 +9,35 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"oarlock/internal/must"
 )
 
-// A file that is replaced by who edits it is gone for a moment, and takes no token away. One that is gone at two looks, two seconds
-// apart, takes all away, sessions and streams too, until there is one again.
+// While there is no file no token counts, nor its session. A file that is replaced by renaming takes none away.
 func TestTokensFileIsGone(t *testing.T) {
 	token, line, err := NewToken("anna", "read")
 	must.Do(t, err)
-	synctest.Test(t, func(t *testing.T) {
-		gate := withTokens(t, line)
-		path := gate.Tokens.path
-		session := gate.sessions.open(sha256.Sum256([]byte(token)))
-		knows := func() bool {
+	gate := withTokens(t, line)
+	path := gate.Tokens.path
+	session := gate.sessions.open(sha256.Sum256([]byte(token)))
+	want := func(what string, want bool) {
+		t.Helper()
+		for range 2 {
 			_, byToken := gate.knows("", token, ByBearer)
 			_, bySession := gate.knows("", session, ByCookie)
-			if byToken != bySession {
-				t.Errorf("the token counts: %v, its session: %v", byToken, bySession)
+			if byToken != want || bySession != want {
+				t.Errorf("%s: the token counts: %v, its session: %v, want %v", what, byToken, bySession, want)
 			}
-			return byToken
 		}
-		if !knows() {
-			t.Error("at first it is not known")
-		}
-		for range 3 { // it is replaced, slowly
-			must.Do(t, os.Remove(path))
-			for range 2 {
-				if !knows() {
-					t.Error("a file that is gone for a moment took a token away")
-				}
-				time.Sleep(goneFor - time.Second)
-			}
-			must.Do(t, os.WriteFile(path, []byte(line), 0o600))
-			if !knows() {
-				t.Error("the new file is not read")
-			}
-			time.Sleep(goneFor)
-		}
-		must.Do(t, os.Remove(path))
-		time.Sleep(time.Hour)
-		if !knows() {
-			t.Error("the first look took a token away: who edits it may be at it")
-		}
-		time.Sleep(goneFor)
-		if knows() {
-			t.Error("a file that is gone took no token away")
-		}
-		must.Do(t, os.WriteFile(path, []byte(line), 0o600))
-		if !knows() {
-			t.Error("the file that came back is not read")
-		}
-	})
+	}
+	want("at first", true)
+	must.Do(t, os.WriteFile(path+".new", []byte(line), 0o600))
+	must.Do(t, os.Rename(path+".new", path))
+	want("after it was replaced", true)
+	must.Do(t, os.Rename(path, path+".off"))
+	want("while it is gone", false)
+	must.Do(t, os.Rename(path+".off", path))
+	want("when it is back", true)
 }
 
 // A file that others may write by now is not read again.
