@@ -17,6 +17,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -66,7 +67,8 @@ type Options struct {
 	Beside http.Handler      // answers what is none of the verbs; nil: nobody does. PeerOf tells it who asks
 	Ready  func(path string) // is called when the socket answers; nil: nobody hears of it
 	Log    *slog.Logger      // hears that the socket was removed below us; nil: nobody does
-	// Refuse says why a process may ask nothing, "" if it may. It is asked once a connection. Nil: all may.
+	// Refuse says why a process may ask nothing, "" if it may. It is asked once per connection, by
+	// its first request, so that no other connection waits. Nil: all may.
 	Refuse func(Peer) string
 }
 
@@ -88,7 +90,7 @@ func Serve(ctx context.Context, stateDir string, s Supervisor, o Options) error 
 			peer := peerOf(conn)
 			ctx = context.WithValue(ctx, peerKey{}, peer)
 			if o.Refuse != nil {
-				ctx = context.WithValue(ctx, refusedKey{}, o.Refuse(peer))
+				ctx = context.WithValue(ctx, refusedKey{}, sync.OnceValue(func() string { return o.Refuse(peer) }))
 			}
 			return ctx
 		},
@@ -243,15 +245,17 @@ func PeerOf(ctx context.Context) Peer {
 	return peer
 }
 
-// refusedKey is what the context of a request has under it why its peer may ask nothing.
+// refusedKey is what the context of a request has under it a function that says why its peer may ask nothing.
 type refusedKey struct{}
 
 // refusing answers those who may ask nothing, and hands on the others.
 func refusing(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if why, _ := r.Context().Value(refusedKey{}).(string); why != "" {
-			http.Error(w, why, http.StatusForbidden)
-			return
+		if refused, is := r.Context().Value(refusedKey{}).(func() string); is {
+			if why := refused(); why != "" {
+				http.Error(w, why, http.StatusForbidden)
+				return
+			}
 		}
 		next.ServeHTTP(w, r)
 	})

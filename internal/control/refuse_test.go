@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"oarlock/internal/must"
 )
@@ -69,4 +70,47 @@ func TestRefused(t *testing.T) {
 			t.Errorf("process %d was asked about", pid)
 		}
 	}
+}
+
+// While it is found out whether one process may ask, others are answered.
+func TestRefusingHoldsUpNobodyElse(t *testing.T) {
+	dir := t.TempDir()
+	ctx, stop := context.WithCancel(t.Context())
+	ready, done := make(chan string, 1), make(chan error, 1)
+	asked, release := make(chan struct{}), make(chan struct{})
+	var first atomic.Bool
+	go func() {
+		done <- Serve(ctx, dir, &fake{}, Options{
+			Beside: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }),
+			Ready:  func(path string) { ready <- path },
+			Refuse: func(Peer) string {
+				if !first.Swap(true) {
+					asked <- struct{}{}
+					<-release
+				}
+				return ""
+			},
+		})
+	}()
+	path := <-ready
+	ask := func() error {
+		client := http.Client{Timeout: time.Minute, Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", path)
+		}}}
+		answer, err := client.Get("http://unix/beside")
+		if err == nil {
+			answer.Body.Close()
+		}
+		return err
+	}
+	slow := make(chan error, 1)
+	go func() { slow <- ask() }()
+	<-asked
+	if err := ask(); err != nil {
+		t.Error(err)
+	}
+	close(release)
+	must.Do(t, <-slow)
+	stop()
+	must.Do(t, <-done)
 }

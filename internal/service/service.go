@@ -92,6 +92,7 @@ type Service struct {
 	rules    *accord.Keeper
 	deciders *decider.Keeper
 	fullness *fullness
+	refusals refusals    // of the control socket
 	ready    atomic.Bool // the service manager was told so, and not yet that it stops
 	draining atomic.Bool // it leaves, with a limit or without
 

@@ -10,6 +10,8 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"sync"
+	"time"
 
 	"oarlock/internal/config"
 	"oarlock/internal/control"
@@ -69,8 +71,32 @@ func (s *Service) refuse(peer control.Peer) string {
 	if !is || s.config().Pools[pool].Socket {
 		return ""
 	}
-	s.log.Warn("a job's process tried to use the control socket", "pool", pool, "pid", peer.PID)
+	if n, worth := s.refusals.add(time.Now()); worth {
+		s.log.Warn("a job's process tried to use the control socket", "pool", pool, "pid", peer.PID, "times", n)
+	}
 	return fmt.Sprintf("this process belongs to a job of pool %s, and jobs may not use the control socket; set socket = true in the pool if they are to", cmp.Or(pool, "(it has ended)"))
+}
+
+// refusals counts connections that were refused, so that a job cannot flood the log. The zero value is ready.
+type refusals struct {
+	mu    sync.Mutex
+	n     int       // since the last line
+	quiet time.Time // until then there is no line
+}
+
+// refusalsEach is the least time between two lines about refused connections.
+const refusalsEach = 10 * time.Second
+
+// add counts one at now. It returns how many there were since the last line, and whether this is worth one.
+func (r *refusals) add(now time.Time) (n int, worth bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.n++
+	if now.Before(r.quiet) {
+		return r.n, false
+	}
+	n, r.n, r.quiet = r.n, 0, now.Add(refusalsEach)
+	return n, true
 }
 
 // Page is where a service answers browsers unless its configuration says where.
