@@ -66,6 +66,14 @@ func TestLimitsAsWritten(t *testing.T) {
 		}
 	}
 
+	{ // turns
+		p.configure(p.block("toml", "fair_by") + works(`"mail"`))
+		p.shell("oarlock rules apply --force")
+		if out := p.shell(`oarlock rules explain --queue mail --data '{"tenant":"enterprise"}'`); !strings.Contains(out, "values of /tenant take turns, this job in that of enterprise") {
+			t.Errorf("a job of a fair queue is explained as\n%s", out)
+		}
+	}
+
 	{ // a class
 		p.configure(p.block("toml", "[klass.Pay]") + works(`"mail"`))
 		p.shell("oarlock rules apply --force")

@@ -114,6 +114,7 @@ func TestAJobIsReadAsTheProtocolShowsIt(t *testing.T) {
 				want.Expires = got.Expires // the protocol's view has fewer digits
 			}
 			want.Kept, want.Mark, want.Row, want.Moment = got.Kept, got.Mark, got.Row, got.Moment // which it does not show
+			want.DependsOn, want.DependedOn = len(want.Dependencies), len(want.Dependents)
 			equal(t, jid, fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", want))
 		}
 		equal(t, "one that is not there", must(c.Glances(ctx, queue.Whole, "none"))(t)[0].Row, queue.RowGone)

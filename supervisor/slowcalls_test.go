@@ -152,6 +152,7 @@ func TestALateCallIsNamed(t *testing.T) {
 		})
 		w.runOn(slow)
 		time.Sleep(30 * time.Second)
+		synctest.Wait() // nobody writes to the log now
 		j := w.redis.job("j0")
 		const cause = "a call to Redis takes longer than its lock allows"
 		if j.Interruptions == 0 || !strings.Contains(j.settlement.Message, cause) || j.settlement.Group != "lease-expired" {

@@ -183,6 +183,9 @@ func (d *decoder) entries(path string, in map[string]any, out reflect.Value) {
 			*each = DefaultKlass()
 		}
 		d.value(join(path, key), in[key], entry)
+		if out.IsNil() {
+			out.Set(reflect.MakeMap(out.Type()))
+		}
 		out.SetMapIndex(reflect.ValueOf(key), entry)
 	}
 }

@@ -107,7 +107,7 @@ func particular(t *testing.T) map[string]any {
 	return map[string]any{
 		"park.secret_file": secret,
 		"hooks.events":     []string{}, "first": "time", "parked": "free", "on_failure": "open", "on_close": "stop", "priority": "low-first", "turns": "fair", "after_fail": "hold", "merge": "set", "score": "max", "order": "oldest", "mode": "reuse", "input": "data", "status": "exit", "replace": "after", "drain_signal": "USR1", "on_error": "fail", "on_crash": "fail",
-		"exit_codes": map[string]string{"3": "fail"}, "retry.backoff": config.Backoff{Curve: "linear"}, "backoff": config.Backoff{Curve: "linear"}, "on_live_correlation": "existing", "sandbox.umask": "027", "sandbox.env_file": file, "sandbox.kill": "group",
+		"exit_codes": map[string]string{"3": "fail"}, "retry.backoff": config.Backoff{Curve: "linear"}, "backoff": config.Backoff{Curve: "linear"}, "on_live_correlation": "existing", "fair_by": "/tenant", "fair_weights": map[string]int{"acme": 4}, "sandbox.umask": "027", "sandbox.env_file": file, "sandbox.kill": "group",
 	}
 }
 

@@ -106,7 +106,7 @@ func TestWhatMayNotBeSaid(t *testing.T) {
 		{mail(func(q *Queue) { q.Ageing = 60 }), `queues.mail.ageing: is for first = "priority"; where time is first, priority makes nobody wait`},
 		{mail(func(q *Queue) { q.First = "priority" }), `queues.mail.slice: is for first = "time"`},
 		{mail(func(q *Queue) { q.Slice = 0.5 }), "queues.mail.slice: must be between 1s and 24h"},
-		{mail(func(q *Queue) { q.FairBy = "tenant" }), `queues.mail.fair_by: "tenant" is no place of a value; it is a JSON pointer as "/region", $klass, $queue, or $tag: and what the tag begins with`},
+		{mail(func(q *Queue) { q.FairBy = "tenant" }), `queues.mail.fair_by: "tenant" names no value of a job; write a JSON pointer such as "/region", $klass, $queue, or $tag: and how the tag begins`},
 		{mail(func(q *Queue) { q.FairWeights = map[string]int{"a": 1} }), `queues.mail.fair_weights: are weights of values; say what a value is, such as fair_by = "/tenant"`},
 		{mail(func(q *Queue) { q.FairBy, q.FairWeights = "/t", map[string]int{"a": 0} }), "queues.mail.fair_weights.a: must be a whole number from 1 to 100: how many jobs of the value start while a value of weight 1 has one start"},
 		{mail(func(q *Queue) { q.FairBy, q.FairWeights = "/t", map[string]int{"a": -3} }), "queues.mail.fair_weights.a: must be a whole number from 1 to 100"},

@@ -55,7 +55,7 @@ func TestParseRefuses(t *testing.T) {
 		{"redis://h/x", "ql:", "database"},
 		{"redis://h?speed=fast", "ql:", "speed"},
 		{"redis+sentinel://h", "ql:", "name the master"},
-		{"redis+sentinel:///m", "ql:", "at least one host"},
+		{"redis+sentinel:///m", "ql:", "names no host"},
 		{"redis+sentinel://h/m/x", "ql:", `"x" is not a number`},
 		{"redis+cluster://h", "ql:", "no hash tag"},
 		{"redis+cluster://h", "{}:", "no hash tag"},

@@ -34,6 +34,7 @@ function take_turns(g, rules, queue, room)
   for _ = 1, 8 do
     if done >= room or batch.more == 1 then return done end
     local ran, c = sort_once(g, rules, queue, room - done, 'picks')
+    g.picking = nil
     done = done + ran
     g.opened[queue] = nil
     g.waiting.stir_all(g)
@@ -50,6 +51,7 @@ end
 -- begin_turns(g, c, phase): as sort_once has it
 -- Rare.
 function begin_turns(g, c, phase)
+  g.picking = phase == 'picks' and c
   if phase == 'files' then
     c.files = math.max(1, math.min(call_turns, math.floor((g.batch.commands - 60) / 5)))
   else
@@ -100,6 +102,15 @@ function next_in_turn(g, c)
     find_rank(g, c, list)
     if list.rank ~= rank then list.touched = true end
   end
+end
+
+-- another_has_turn(g, c, t, party) -> whether a job of another value, which is within its share of a throttle, may wait for its turn
+-- Rare.
+function another_has_turn(g, c, t, party)
+  for _, list in ipairs(c.open) do
+    if list.open and list.value ~= party and list.heads and list.heads[list.next] and not is_beyond(g, t, list.value, 1) then return true end
+  end
+  return c.picks[c.picked] ~= nil
 end
 
 -- comes_before(list, other) -> whether its head is to be tried before that of the other; those of one value in their order

@@ -181,6 +181,7 @@ function claims_before(g, t, item, wanted, list)
     for _, other in ipairs(waiting_for(g, t, 'rota')) do
       if other.party ~= item.party then return 0, true, true end
     end
+    if g.picking and g.picking.rules.fair == t.tid and another_has_turn(g, g.picking, t, item.party) then return 0, true, true end
   end
   if not t.waits then return 0, beyond end
   local eldest = eldest_of(g, t)
