@@ -405,8 +405,9 @@ func (w *turnsWorld) end(call func(string, ...any) any, run turnsRun, foreign bo
 	case 2:
 		call("complete", run.jid, run.worker, run.queue, "{}")
 	case 3:
-		call("complete", run.jid, run.worker, run.queue, "{}", "next", oneOf(w.course, turnQueues))
-		if !foreign { // else it has the turn still, where it goes on in its own queue
+		_, refused := call("complete", run.jid, run.worker, run.queue, "{}", "next", oneOf(w.course, turnQueues)).(error)
+		// A refused job keeps its place. After a foreign client's call it also keeps its turn in its own queue.
+		if !foreign && !refused {
 			w.rejoins(run.jid, w.was.Jobs[run.jid].Lane == "")
 		}
 	}
