@@ -108,7 +108,10 @@ end
 -- Rare.
 function another_has_turn(g, c, t, party)
   for _, list in ipairs(c.open) do
-    if list.open and list.value ~= party and list.heads and list.heads[list.next] and not is_beyond(g, t, list.value, 1) then return true end
+    if list.open and list.heads and list.heads[list.next] then
+      local value = value_in(g, c.rules, list)
+      if value ~= party and not is_beyond(g, t, value, 1) then return true end
+    end
   end
   return c.picks[c.picked] ~= nil
 end
