@@ -31,7 +31,7 @@ command = ["` + filepath.Join(p.dir, "asks.sh") + `"]
 		t.Log("children have no control groups here: nothing is proved, and all may")
 		return
 	}
-	for pool, want := range map[string]string{"bound": "jobs may not use the control socket; set socket = true", "free": "status 0\nquiet 0\nresume 0"} {
+	for pool, want := range map[string]string{"bound": "jobs may not use the control socket; set socket = true", "free": ""} {
 		jid := p.put(queue.Put{Queue: pool, Klass: "Asks", Data: []byte("{}")})
 		until(t, "the job is over", func() bool {
 			job, err := p.client.Get(t.Context(), jid)
@@ -40,7 +40,6 @@ command = ["` + filepath.Join(p.dir, "asks.sh") + `"]
 		text := read(t, said+"-"+pool)
 		if pool == "free" {
 			text = strings.Join(strings.Fields(text), " ")
-			want = strings.Join(strings.Fields(want), " ")
 			for _, word := range []string{"status 0", "quiet 0", "resume 0"} {
 				if !strings.Contains(text, word) {
 					t.Errorf("a job of %s is told %s", pool, text)

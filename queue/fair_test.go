@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/redis/go-redis/v9"
 )
 
 const (
@@ -189,7 +191,7 @@ func TestFairRulesAreGone(t *testing.T) {
 	if waits := w.redis.ZCard(t.Context(), "ql:q:q-work").Val(); int(waits)+int(w.redis.ZCard(t.Context(), "ql:q:q-locks").Val()) != 200 || len(first) != 2 {
 		t.Errorf("%d wait, %d began at first", waits, len(first))
 	}
-	for _, jid := range w.redis.ZRevRange(t.Context(), "ql:q:q-work", 0, -1).Val() {
+	for _, jid := range w.redis.ZRangeArgs(t.Context(), redis.ZRangeArgs{Key: "ql:q:q-work", Start: 0, Stop: -1, Rev: true}).Val() {
 		if f := w.redis.HMGet(t.Context(), "ql:j:"+jid, "state", "throttles", "oarlock-gate").Val(); f[0] != "waiting" || f[1] != nil || f[2] != nil {
 			t.Fatalf("%s is %v", jid, f)
 		}

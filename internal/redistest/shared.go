@@ -76,4 +76,6 @@ func startShared() (addr string, err error) {
 }
 
 // keepOpen is the writing end of the shared server's pipe; the kernel closes it when the process ends.
+//
+//lint:ignore U1000 to hold it is its use
 var keepOpen any
