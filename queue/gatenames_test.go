@@ -41,3 +41,19 @@ func TestThrottlesOfValues(t *testing.T) {
 		t.Errorf("a job that names the throttle of a value: %s", said)
 	}
 }
+
+// TestThrottlesOfFairQueues: no job names a throttle that a fair queue counts its values by.
+func TestThrottlesOfFairQueues(t *testing.T) {
+	w := newGateWorld(t)
+	rules := func(name string) string { return strings.ReplaceAll(fairRules, "fair:q", "fair:"+name) }
+	w.rule(map[string]string{"q": fairRules, "a=b": rules("a=b"), "plain": `{"shape":"b","limited":true,"limit_of_queue":1}`}, nil)
+	n := 0
+	for throttle, of := range map[string]string{"fair:q": "q", "fair:q=acme": "q", "fair:q=x=y": "q", "fair:a=b": "a=b", "fair:a=b=c": "a=b", "fair:a=c": "", "fair:qq=x": "", "fair:plain=x": "", "fair:": "", "fairness": ""} {
+		n++
+		raw := w.call("put", appendPuts([]any{"w"}, []Put{{JID: fmt.Sprint("own", n), Queue: "other", Klass: "K", Throttles: []string{throttle}}})...)
+		refused := strings.Contains(fmt.Sprint(raw.([]any)[0]), "throttle "+throttle+" has a key of fair queue "+of+";")
+		if refused != (of != "") {
+			t.Errorf("%d %s: %v", n, throttle, raw.([]any)[0])
+		}
+	}
+}

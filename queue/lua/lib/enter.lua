@@ -183,13 +183,32 @@ function enter_with_care(batch, put, key, exists, ready)
   if throttles then redis.call('HSET', key, 'throttles', cjson.encode(throttles)) end
 end
 
--- check_of_values(throttles): raises if one of a list is that of a value of a throttle of the rules
+-- check_of_values(throttles): raises if one of a list is that of a value of a throttle of the rules, or of a fair queue
 -- Rare.
 function check_of_values(throttles)
   for _, tid in ipairs(throttles) do
     local base = split_value(tostring(tid))
+    check_of_fair(tostring(tid))
     if base and redis.call('HEXISTS', 'ql:oarlock:rules', 't:' .. base) == 1 then
       refuse('Put', 'throttle ' .. excerpt(tid) .. ' has the key of a value of throttle ' .. excerpt(base) .. '; choose another name')
+    end
+  end
+end
+
+-- check_of_fair(tid): raises if a fair queue counts its values by that name: fair:<queue>, or fair:<queue>=<value>. Both the
+-- queue and the value may have a '='; of more than 63 only the first are tried.
+-- Rare.
+function check_of_fair(tid)
+  local rest = string.match(tid, '^fair:(.*)$')
+  if not rest then return end
+  local fields, at = { 'q:' .. rest }, string.find(rest, '=', 1, true)
+  while at and #fields < 64 do
+    fields[#fields + 1] = 'q:' .. string.sub(rest, 1, at - 1)
+    at = string.find(rest, '=', at + 1, true)
+  end
+  for i, text in ipairs(redis.call('HMGET', 'ql:oarlock:rules', unpack(fields))) do
+    if text and string.find(text, '"fair":"', 1, true) then
+      refuse('Put', 'throttle ' .. excerpt(tid) .. ' has a key of fair queue ' .. excerpt(string.sub(fields[i], 3)) .. '; choose another name')
     end
   end
 end
