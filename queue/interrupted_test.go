@@ -534,6 +534,7 @@ func TestOtherBatchCommandsBreakAtAnyCommand(t *testing.T) {
 		"glance":   func() []any { return []any{160, 1 << 16, 10, "a", "failed", "none"} },
 		"groups":   func() []any { return []any{"", 10, 160} },
 		"waitsfor": func() []any { return []any{"a"} },
+		"fairness": func() []any { return []any{1000, "q1", "q2"} },
 		"turn":     func() []any { return []any{"keyed2"} },
 		"days":     func() []any { return []any{"q1", 0, 3} },
 		"tend":     func() []any { return []any{0, 1, "q2", "q1", "q10"} },

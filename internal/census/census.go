@@ -25,6 +25,8 @@ const (
 	interest = 15 * time.Second
 	// mostLoads is how many throttles of the rules are told of.
 	mostLoads = 200
+	// mostFair is of how many queues with rules is told how their turns go on.
+	mostFair = 200
 	// roundLimit bounds a round, in which each call has its own, shorter limit.
 	roundLimit = 30 * time.Second
 )
@@ -36,6 +38,7 @@ type Redis interface {
 	FailedGroups(context.Context) (map[string]int, error)
 	ThrottleLoads(ctx context.Context, most int) ([]queue.ThrottleLoad, error)
 	RuledLimits(ctx context.Context, ids ...string) ([]queue.RuledLimit, error)
+	FairQueues(ctx context.Context, most int) ([]queue.Fairness, error)
 	Correlations(context.Context) (int, error)
 }
 
@@ -45,6 +48,7 @@ type Census struct {
 	Groups       map[string]int       // failed jobs by group
 	Loads        []queue.ThrottleLoad // of throttles of the rules, by their names
 	Shares       []Share              // of them that rules give to values by name, likewise
+	Fair         []queue.Fairness     // of fair queues, by their names
 	Correlations int                  // that are known
 
 	Now float64   // when the counting began, in seconds since the epoch on the server's clock
@@ -220,6 +224,9 @@ func (k *Keeper) count(ctx context.Context) (Census, error) {
 	}
 	if census.Loads, err = k.redis.ThrottleLoads(ctx, mostLoads); err == nil {
 		census.Shares, err = k.shares(ctx, census.Loads)
+	}
+	if err == nil {
+		census.Fair, err = k.redis.FairQueues(ctx, mostFair)
 	}
 	if queue.Class(err) == queue.Refused {
 		return census, nil // a key of rules is none: the doctor says so, and queues are counted all the same

@@ -55,6 +55,10 @@ func (c *counted) Census(ctx context.Context, names []string) (all []queue.Queue
 	return all, float64(time.Now().Unix()), c.away
 }
 
+func (c *counted) FairQueues(context.Context, int) ([]queue.Fairness, error) {
+	return []queue.Fairness{{Queue: "q0", Values: 2}}, nil
+}
+
 func (c *counted) ThrottleLoads(context.Context, int) ([]queue.ThrottleLoad, error) {
 	return []queue.ThrottleLoad{
 		{ID: "erp", Maximum: 1, Used: 1, Rules: []byte(`{"limit":1}`)}, {ID: "odd", Rules: []byte("none")},
@@ -185,6 +189,9 @@ func TestShares(t *testing.T) {
 	want := []Share{{"region", "east", 2, 0, 3}, {"region", "west", 6, 1, 0}, {"region", "*", 1, 2, 1}, {"unlimited", "a", 0, 3, 0}, {"unlimited", "*", 0, 4, 0}}
 	if err != nil || !slices.Equal(c.Shares, want) {
 		t.Errorf("they are %+v, %v, want %+v", c.Shares, err, want)
+	}
+	if len(c.Fair) != 1 || c.Fair[0].Values != 2 {
+		t.Errorf("of fair queues it tells %+v", c.Fair)
 	}
 	var many []queue.ThrottleLoad
 	for n := range 200 {

@@ -137,6 +137,14 @@ func TestRulesThatCannotBeRead(t *testing.T) {
 	if found := fmt.Sprint(p.examine(t, false, look)); !strings.Contains(found, "Worker ruby-7 took jobs of queue places past its rules") {
 		t.Errorf("of a worker that knows no rules is said %s", found)
 	}
+	const turns = "The queue is fair: such a worker takes no turns"
+	if found := fmt.Sprint(p.examine(t, false, look)); strings.Contains(found, turns) {
+		t.Errorf("of a queue that is not fair is said %s", found)
+	}
+	p.client.Redis().HSet(ctx, "ql:oarlock:rules", "q:places", `{"shape":"a","fair":"fair:places","throttles":["fair:places","erp"],"by":{"fair:places":["path","t"]}}`)
+	if found := fmt.Sprint(p.examine(t, false, look)); !strings.Contains(found, turns) {
+		t.Errorf("of a worker in a fair queue is said %s", found)
+	}
 	hold := p.why(t, "j")
 	if len(hold.Reasons) == 0 || !strings.Contains(hold.Reasons[0], says) || hold.Codes[0] != explain.DamagedRules {
 		t.Errorf("why says %+v", hold)

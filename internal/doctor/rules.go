@@ -3,6 +3,7 @@ package doctor
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"oarlock/queue"
@@ -32,11 +33,34 @@ func (d *Doctor) Rules(ctx context.Context) error {
 	if readable(err) != nil {
 		return d.hidden("rules", err)
 	}
+	fair, err := d.fair(ctx, strangers)
+	if readable(err) != nil {
+		return d.hidden("rules", err)
+	}
 	for _, s := range strangers {
+		turns := ""
+		if fair[s.Queue] {
+			turns = " The queue is fair: such a worker takes no turns and sees no job that waits for one."
+		}
 		d.found(Warning, "rules", "Have it load our script (oarlock lua), or let it work other queues; see docs/limits.md. An oarlock from before 22 November 2026 knows no rules and no needs, and says nothing of it: upgrade it.",
-			"Worker %s took jobs of queue %s past its rules, last seen %s: it does not know them, or had the jobs before there were any, or somebody gave their places back by hand.", s.Worker, s.Queue, agoText(s.At, d.Client.Now()-s.At))
+			"Worker %s took jobs of queue %s past its rules, last seen %s: it does not know them, or had the jobs before there were any, or somebody gave their places back by hand.%s", s.Worker, s.Queue, agoText(s.At, d.Client.Now()-s.At), turns)
 	}
 	return nil
+}
+
+// fair tells which queues of strangers are fair.
+func (d *Doctor) fair(ctx context.Context, strangers []queue.Stranger) (map[string]bool, error) {
+	var names []string
+	for _, s := range strangers {
+		names = append(names, s.Queue)
+	}
+	slices.Sort(names)
+	all, _, err := d.Client.Fairness(ctx, slices.Compact(names)...)
+	fair := map[string]bool{}
+	for i := range all {
+		fair[all[i].Queue] = all[i].Damage == ""
+	}
+	return fair, err
 }
 
 // deciders looks at commands that decide who may start, for which jobs wait.

@@ -457,8 +457,12 @@ func TestQueuesAreTold(t *testing.T) {
 	c.Correlations = 4
 	c.Loads = []queue.ThrottleLoad{{ID: "erp", Maximum: 4, Used: 3, Waiting: 7, Since: 2000}, {ID: "rate only"}, {ID: "slow", Since: 900}}
 	c.Shares = []census.Share{{Throttle: "region", Value: "we\"st", Own: 3, Used: 2, Waiting: 1}, {Throttle: "unlimited", Value: "*"}}
+	c.Fair = []queue.Fairness{{Queue: "q999", Values: 12, Longest: "acme", Since: 2000}, {Queue: "q998", Values: 3, Longest: "acme", Since: 500}, {Queue: "q2", Values: 4, Longest: "b", Since: 1}, {Queue: "q3", Values: 5}, {Queue: "q997", Damage: "x"}}
 	get := func(context.Context) (census.Census, error) { return c, nil }
 	got := values(t, scraped(t, Queues(get, 200).(*page)))
+	if _, told := got[`oarlock_fair_waiting_values{queue="q997"}`]; told {
+		t.Error("values are told of a queue whose turns cannot be read")
+	}
 	if _, told := got[`oarlock_throttle_share_limit{throttle="unlimited",value="*"}`]; told {
 		t.Error("places are told of a share that has none")
 	}
@@ -475,6 +479,11 @@ func TestQueuesAreTold(t *testing.T) {
 		`oarlock_throttle_share_used{throttle="region",value="we\"st"}`:         2,
 		`oarlock_throttle_share_waiting_jobs{throttle="region",value="we\"st"}`: 1,
 		`oarlock_throttle_share_used{throttle="unlimited",value="*"}`:           0,
+		`oarlock_fair_waiting_values{queue="q999"}`:                             12,
+		`oarlock_fair_oldest_seconds{queue="q999"}`:                             0,
+		`oarlock_fair_waiting_values{queue="q998"}`:                             3,
+		`oarlock_fair_oldest_seconds{queue="q998"}`:                             0, // it is paused
+		`oarlock_fair_waiting_values{queue="_other"}`:                           9,
 		`oarlock_keys{queue="q999"}`:                                            7,
 		`oarlock_keys_busy{queue="q999"}`:                                       2,
 		`oarlock_jobs_behind{queue="q999"}`:                                     5,

@@ -47,13 +47,18 @@ func tellQueues(out chan<- prometheus.Metric, c census.Census, most int) {
 	labelled, rest := largest(c.Queues, most)
 	s.always(queuesExported, float64(len(labelled)))
 	now := c.Now + age.Seconds()
+	fair := map[string]*queue.Fairness{}
+	for i := range c.Fair {
+		fair[c.Fair[i].Queue] = &c.Fair[i]
+	}
+	turns := func(q *queue.QueueCensus) row { return rowOf(q, now).withTurns(fair[q.Name], now) }
 	for i := range labelled {
-		s.queue(label(labelled[i].Name), rowOf(&labelled[i], now))
+		s.queue(label(labelled[i].Name), turns(&labelled[i]))
 	}
 	if len(rest) > 0 {
 		var sum row
 		for i := range rest {
-			sum.add(rowOf(&rest[i], now))
+			sum.add(turns(&rest[i]))
 		}
 		s.queue(other, sum)
 	}
@@ -122,6 +127,21 @@ type row struct {
 	behind int
 	block  float64 // the longest
 	some   bool    // it is of one queue at least
+	fair   bool
+	values int     // of fair queues: that wait
+	oldest float64 // the longest
+}
+
+// withTurns adds how the turns of a queue go on; f is nil if it is not fair.
+func (r row) withTurns(f *queue.Fairness, now float64) row {
+	if f == nil || f.Damage != "" {
+		return r
+	}
+	r.fair, r.values = true, f.Values
+	if !r.paused {
+		r.oldest = f.WaitedFor(now)
+	}
+	return r
 }
 
 // stateNames are the labels of row.states.
@@ -145,6 +165,7 @@ func (r *row) add(q row) {
 	r.keys.Ordered = r.keys.Ordered || q.keys.Ordered
 	r.keys.All += q.keys.All
 	r.keys.Blocked += q.keys.Blocked
+	r.fair, r.values, r.oldest = r.fair || q.fair, r.values+q.values, max(r.oldest, q.oldest)
 	r.behind, r.block = r.behind+q.behind, max(r.block, q.block)
 	r.today.Completed += q.today.Completed
 	r.today.Failures += q.today.Failures
@@ -163,6 +184,10 @@ func (s *scrape) queue(name string, r row) {
 		s.always(keys, float64(r.keys.All), name)
 		s.always(keysBusy, float64(r.keys.Blocked), name)
 		s.always(keyBlocked, r.block, name)
+	}
+	if r.fair {
+		s.always(fairValues, float64(r.values), name)
+		s.always(fairOldest, r.oldest, name)
 	}
 	s.always(queueCompleted, float64(r.today.Completed), name)
 	s.always(queueFailures, float64(r.today.Failures), name)

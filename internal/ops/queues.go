@@ -55,7 +55,8 @@ var States = []string{"running", "stalled", "scheduled", "depends", "throttled",
 // Contents are what is in a queue.
 type Contents struct {
 	Counts Queue               `json:"counts"`
-	JIDs   map[string][]string `json:"jids"` // by state; a page of each
+	Fair   *Fair               `json:"fair,omitempty"` // nil if the queue is not fair
+	JIDs   map[string][]string `json:"jids"`           // by state; a page of each
 }
 
 // ShowQueue lists the jobs of a queue by state.
@@ -75,7 +76,11 @@ func ShowQueue(ctx context.Context, q *queue.Client, name string, page Page) (Co
 		}
 		jids[state] = list(found)
 	}
-	return Contents{counts, jids}, nil
+	fair, err := FairOf(ctx, q, name)
+	if err != nil {
+		return Contents{}, err
+	}
+	return Contents{counts, fair, jids}, nil
 }
 
 // Peek lists the jobs of a queue that come next.

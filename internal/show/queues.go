@@ -43,6 +43,9 @@ func Contents(w io.Writer, name string, in ops.Contents) {
 		}
 		screen.Printf(w, " (see `oarlock key ls`)\n")
 	}
+	if in.Fair != nil {
+		screen.PrintLine(w, in.Fair.Words())
+	}
 	if in.Counts.Paused {
 		screen.PrintLine(w, screen.Paint(w, screen.Yellow, "paused"))
 	}

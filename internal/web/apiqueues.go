@@ -115,14 +115,19 @@ func (a *App) apiQueue(c *Call) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusOK, a.tellQueues(c.R.Context(), ops.ViewQueue(census[0], now))[0])
+	told := a.tellQueues(c.R.Context(), ops.ViewQueue(census[0], now))[0]
+	if told.Fair, err = ops.FairOf(c.R.Context(), a.o.Redis, name); err != nil {
+		return err
+	}
+	return c.JSON(http.StatusOK, told)
 }
 
 // queueTold is what the API tells of a queue.
 type queueTold struct {
 	ops.Queue
-	Rate      *float64   `json:"rate"`      // jobs a second that were completed lately; nil while nobody has looked for long enough
-	Listeners []listener `json:"listeners"` // of all supervisors that answered; nil where there is nobody to be asked
+	Rate      *float64   `json:"rate"`           // jobs a second that were completed lately; nil while nobody has looked for long enough
+	Listeners []listener `json:"listeners"`      // of all supervisors that answered; nil where there is nobody to be asked
+	Fair      *ops.Fair  `json:"fair,omitempty"` // of one queue, not in lists; nil if it is not fair
 }
 
 // listener is a pool that takes jobs of a queue.

@@ -110,6 +110,13 @@ func (a *App) queuePage(c *Call, p *pages.Page) error {
 	}
 	w.outlook(&body.Queue)
 	body.Queue.Keys, body.Windows = keyWords(q, now), a.windowWords(ctx)[name]
+	fair, err := ops.FairOf(ctx, a.o.Redis, name)
+	if err != nil {
+		return err
+	}
+	if fair != nil {
+		body.Fair = fair.Words()
+	}
 	if q.NextDue > now {
 		body.NextDue = q.NextDue - now
 	}

@@ -49,6 +49,7 @@ type QueuePage struct {
 	Listeners []Listener
 	Lock      string  // for how long a job is locked
 	NextDue   float64 // seconds from now; 0 if nothing is scheduled
+	Fair      string  // how the turns of its values go on; "" if it is not fair
 	MayPut    bool
 	Limited   string // what is in the form for the limit
 	Line      chart.Line

@@ -56,7 +56,7 @@ func Samples() []Sample {
 	add("queues", "queues", "/queues", pages.Queues{Rows: queues(), Match: "mail*", Sort: "lag", Shown: "1 to 50 of 412", First: "/queues", Next: "/queues?at=50", Print: "p"})
 	add("queues, empty", "queues", "/queues", pages.Queues{Sort: "name"}, looks)
 	add("queue", "queue", "/queues/mail", pages.QueuePage{Queue: queues()[0], States: []pages.State{{Name: "waiting", Jobs: 3, Href: "/queues/mail?state=waiting", Here: true}, {Name: "running", Jobs: 1, Href: "/queues/mail?state=running"}},
-		State: "waiting", Jobs: jobs(false), Deeds: deeds(), Bulk: deeds(), Listeners: []pages.Listener{{Host: "web2", Pool: "mail", Href: "/pools/mail", Busy: 3, Children: 4, Trouble: "it is quiet"}}, NextDue: 12, MayPut: true, Limited: "0", Line: spark(), StatsHref: "/queues/mail/stats"})
+		State: "waiting", Jobs: jobs(false), Deeds: deeds(), Bulk: deeds(), Listeners: []pages.Listener{{Host: "web2", Pool: "mail", Href: "/pools/mail", Busy: 3, Children: 4, Trouble: "it is quiet"}}, NextDue: 12, Fair: "values of /tenant take turns; 2 values wait, next acme, longest globex for 3 s", MayPut: true, Limited: "0", Line: spark(), StatsHref: "/queues/mail/stats"})
 	add("queue, empty", "queue", "/queues/mail", pages.QueuePage{Queue: pages.Queue{Name: "mail", Rate: math.NaN()}, State: "waiting", Jobs: pages.Jobs{Empty: "No job waits."}}, looks)
 	add("statistics", "stats", "/queues/mail/stats", pages.QueueStats{Queue: "mail", Day: "2026-01-31", Earlier: "/a", Later: "/b", Failures: 3, Failed: 1, Retries: 2,
 		Spreads: []pages.Spread{{Name: "Waited", Count: 5, Mean: 1.5, Std: 0.5, Histogram: columns()}, {Name: "Ran"}}, Days: []pages.Day{{Day: "2026-01-31", Href: "/c", Done: 5, Mean: 1}}, DaysChart: columns()})
