@@ -10,15 +10,15 @@ import (
 
 const (
 	// fairLists is how many waitlists of a queue Fairness reads, about; fairQueues of how many queues it tells in one call.
-	fairLists  = 1000
-	fairQueues = 5
+	fairLists  = 250
+	fairQueues = 2
 )
 
 // Fairness is how the turns of a fair queue go on.
 type Fairness struct {
 	Queue    string
 	Values   int     // that wait
-	More     bool    // more values may wait: only the first thousand waitlists were read
+	More     bool    // more values may wait: only about 250 waitlists were read
 	Next     string  // the value with the next turn; "" if that is not known
 	Longest  string  // the value that has waited longest for a start; "" if none waits
 	Since    float64 // since when, in seconds since the epoch

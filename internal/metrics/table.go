@@ -150,7 +150,7 @@ var (
 	shareWaiting    = ofQueues(gauge, "throttle_share_waiting_jobs", "Jobs of the value that wait for the throttle.", "throttle", "value")
 	throttleOldest  = ofQueues(gauge, "throttle_oldest_seconds", "For how long nothing has started of the waitlist of which nothing has started for longest, of queues that are not paused.", "throttle")
 
-	fairValues = ofQueues(gauge, "fair_waiting_values", "Values of a fair queue that wait for a start; about a thousand waitlists are counted at most.", "queue")
+	fairValues = ofQueues(gauge, "fair_waiting_values", "Values of a fair queue that wait for a start; about 250 waitlists are counted at most.", "queue")
 	fairOldest = ofQueues(gauge, "fair_oldest_seconds", "For how long the value of a fair queue that has waited longest has had no start, of those counted; 0 while the queue is paused.", "queue")
 
 	queuesKnown    = ofQueues(gauge, "queues_known", "Queues that there are.")
