@@ -163,6 +163,36 @@ func TestWhatIsForgottenKeepsNoPlace(t *testing.T) {
 	}
 }
 
+// TestAListWithoutRecordWaitsOnce deletes the record of a wait list, lets a job join the list, and has the list wait for another throttle.
+// The throttle for which the list waited before must keep no permit for it.
+func TestAListWithoutRecordWaitsOnce(t *testing.T) {
+	for name, q := range map[string]string{
+		"plain": `{"shape":"a","throttles":["first","second"]}`,
+		"fair":  `{"shape":"a","throttles":["turns","first","second"],"fair":"turns","by":{"turns":["path","v"]}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newGateWorld(t)
+			w.rule(map[string]string{"q": q, "r": `{"shape":"b","throttles":["first"]}`, "s": `{"shape":"c","throttles":["second"]}`},
+				map[string]string{"first": `{"limit":1,"patience":60}`, "second": `{"limit":1,"patience":60}`, "turns": `{"by":["path","v"]}`})
+			take := func(jid, queue string) []Taken {
+				w.put(Put{JID: jid, Queue: queue, Klass: "K", Data: []byte(`{"v":"x"}`)})
+				return w.take("w", 1, queue)
+			}
+			first := take("r1", "r")
+			take("q1", "q") // waits for first
+			take("s1", "s") // runs, and has the permit of second
+			w.exchange("w", done(first...), Take{})
+			w.redis.Del(t.Context(), "ql:oarlock:waitlists:q", "ql:oarlock:open:q")
+			w.put(Put{JID: "q2", Queue: "q", Klass: "K", Data: []byte(`{"v":"x"}`)})
+			take("q3", "q")
+			w.take("w", 1, "q") // the list waits for second
+			if jobs := take("r2", "r"); len(jobs) != 1 {
+				t.Errorf("first is free and r2 waits; Redis has %v", w.ownKeys())
+			}
+		})
+	}
+}
+
 // TestWhoWaitsNoMoreKeepsNoPlace: of a waitlist whose last job is taken away, or is put off, nothing is left, though its line is a sum. What the throttles
 // that the job had passed know of it keeps no place from others, even where nobody knows any more which these were.
 func TestWhoWaitsNoMoreKeepsNoPlace(t *testing.T) {

@@ -64,6 +64,7 @@ end
 -- Where a queue has no more than turns, that is no entry in its history: it lacks nothing but a free child.
 -- Rare.
 function file_in_turn(g, c, jid, state, history, place, list, need)
+  if not list.record then find_lost(list, g.now) end
   if not list.record then
     local key = 'ql:oarlock:waitlists:' .. c.queue
     list.since, list.tid, list.party, list.open = g.now, nil, need.value, true

@@ -99,10 +99,18 @@ function write_found(list)
   redis.call('HSETNX', 'ql:oarlock:waitlists:' .. list.queue, 'shape', '?')
 end
 
+-- find_lost(list, now): restores a record that somebody deleted, before the list gets a new one. Otherwise the throttle for which the list waits would
+-- never forget it: it would keep permits for the list, and its decision command would be asked about jobs that wait elsewhere.
+-- Rare.
+function find_lost(list, now)
+  if redis.call('EXISTS', list.key) == 1 and find_again(list, now) then write_found(list) end
+end
+
 -- stand(g, rules, list, head, item, when, beyond): a waitlist is to wait at a throttle, from now on or as before
 --   head   score (text) of its head
 function stand(g, rules, list, head, item, when, beyond)
   local t, queue = places_of(g, item), list.queue
+  if not list.record then find_lost(list, g.now) end
   if list.open then
     redis.call('ZREM', 'ql:oarlock:open:' .. queue, list.line)
     list.open = false
