@@ -101,9 +101,10 @@ end
 
 -- find_lost(list, now): restores a record that somebody deleted, before the list gets a new one. Otherwise the throttle for which the list waits would
 -- never forget it: it would keep permits for the list, and its decision command would be asked about jobs that wait elsewhere.
+-- A list whose jobs need one throttle cannot move on to another.
 -- Rare.
 function find_lost(list, now)
-  if redis.call('EXISTS', list.key) == 1 and find_again(list, now) then write_found(list) end
+  if #list.need.list > 1 and redis.call('EXISTS', list.key) == 1 and find_again(list, now) then write_found(list) end
 end
 
 -- stand(g, rules, list, head, item, when, beyond): a waitlist is to wait at a throttle, from now on or as before
