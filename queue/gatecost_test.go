@@ -184,7 +184,7 @@ func TestCommandsOfTheGate(t *testing.T) {
 		return float64(commandsRun(t, w.lab))
 	}, 2)
 	for name, budget := range map[string]float64{
-		"beside rules, by 50": 0, "beside rules, by 5": 0, "beside rules, by 1": 0, "plain": 0.0104, "limit": 0.0262, "path": 0.063,
+		"beside rules, by 50": 0, "beside rules, by 5": 0, "beside rules, by 1": 0, "plain": 0.0104, "limit": 0.0262, "path": 0.071,
 		"blocked": 0.3, "blocked by path": 0.31, "saturated": 1.17,
 	} {
 		if cost := found[name]; cost > budget*1.1 {
@@ -562,7 +562,7 @@ func commandsRun(t *testing.T, l *lab) int {
 	total := 0
 	for _, m := range commandCalls.FindAllStringSubmatch(l.redis.Info(t.Context(), "commandstats").Val(), -1) {
 		switch m[1] {
-		case "evalsha", "info", "config|resetstat":
+		case "evalsha", "info", "config|resetstat", "time": // the client measures the clock now and then
 		default:
 			n := must(strconv.Atoi(m[2]))(t)
 			total += n

@@ -221,6 +221,9 @@ func TestHostileTextInStreams(t *testing.T) {
 			t.Fatalf("of a line %q it tells %v", text, frame)
 		}
 		message := must.Get(json.Marshal(map[string]string{"event": text, "jid": text, "queue": text, "message": text}))(t)
+		for _, jid := range []string{text, want} { // only events of jobs that are here are told
+			must.Do(t, q.Redis().HSet(t.Context(), "ql:j:"+jid, "jid", jid).Err())
+		}
 		for channel, payload := range map[string]any{"ql:log": message, "ql:put": text} {
 			must.Do(t, q.Redis().Publish(t.Context(), channel, payload).Err())
 			kind := "put"
@@ -231,6 +234,7 @@ func TestHostileTextInStreams(t *testing.T) {
 				t.Fatalf("of what Redis tells of %q, %d, it tells %v", text, i, frame)
 			}
 		}
+		must.Do(t, q.Redis().Del(t.Context(), "ql:j:"+text, "ql:j:"+want).Err())
 	}
 	putHostile(t, q)
 	for _, view := range []string{"/queues", "/failures", "/queues/" + url.PathEscape(hostileTexts[0])} {

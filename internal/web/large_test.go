@@ -2,6 +2,7 @@ package web
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -25,8 +26,10 @@ func TestAMebibyteInEveryField(t *testing.T) {
 		t.Fatal(err)
 	}
 	data := []byte(`{"text":` + string(quoted) + `}`)
-	for _, jid := range []string{"large", long} {
-		must.Get(q.Put(ctx, queue.Put{Queue: long, JID: jid, Klass: long, Tags: []string{long}, Data: data, Throttles: []string{long}}))(t)
+	script, _ := queue.Script(queue.Reqless, "queue.put", queue.DefaultNamespace)
+	texts := asJSON([]string{long})
+	for _, jid := range []string{"large", long} { // our own doors refuse such names
+		must.Do(t, q.Redis().Eval(ctx, script, nil, fmt.Sprint(q.Now()), "", long, jid, long, data, "0", "tags", texts, "throttles", texts).Err())
 	}
 	s := q.Session(long)
 	defer s.Close()
