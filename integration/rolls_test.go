@@ -192,7 +192,11 @@ func (o *rollout) try(t *testing.T, c code, reload bool) {
 			return nil
 		})
 	default:
-		o.hears(t, "new generation given up, the old one stays", to)
+		words := "new generation given up, the old one stays"
+		if o.pool.mode == "once" {
+			words = "new generation given up: in mode once each job starts what its command finds now, so mend that"
+		}
+		o.hears(t, words, to)
 		goodAgain := now()
 		o.until(t, func() error { return o.everySlot(t, goodAgain) })
 		o.until(t, func() error { return o.settledDown(t) })
@@ -334,9 +338,12 @@ func (s *supervisor) rolling() (rolling, error) {
 	if err != nil {
 		return rolling{}, err
 	}
-	out, err := exec.Command(program, "status", "--json", "-c", s.config).Output()
+	var said strings.Builder
+	cmd := exec.Command(program, "status", "--json", "-c", s.config)
+	cmd.Stderr = &said
+	out, err := cmd.Output()
 	if err != nil {
-		return rolling{}, err
+		return rolling{}, fmt.Errorf("%w: %s", err, said.String())
 	}
 	var shot struct{ Pools []rolling }
 	if err = json.Unmarshal(out, &shot); err == nil && len(shot.Pools) != 1 {

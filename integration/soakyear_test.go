@@ -35,7 +35,7 @@ type yearHost struct {
 	name string
 	s    *supervisor
 	pool pool
-	jobs int // max_jobs, which reloads change
+	jobs int // of timeout and max_jobs, which reloads change
 }
 
 // badRoll is a time in which a supervisor had bad code, by the seconds of Redis' clock.
@@ -99,7 +99,10 @@ func (y *year) begin(t *testing.T) {
 // config is the configuration of a host now.
 func (y *year) config(t *testing.T, h *yearHost) string {
 	t.Helper()
-	h.pool.more = fmt.Sprintf("start_timeout = \"20s\"\ntimeout = \"4s\"\nsandbox.kill = \"group\"\nmax_jobs = %d", 100+h.jobs)
+	h.pool.more = fmt.Sprintf("start_timeout = \"20s\"\ntimeout = \"4.%03ds\"\nsandbox.kill = \"group\"", h.jobs)
+	if h.pool.mode != "once" {
+		h.pool.more += fmt.Sprintf("\nmax_jobs = %d", 100+h.jobs)
+	}
 	text := y.rig.config(t, h.name, h.pool)
 	if h.name == "b" && y.disk != "" {
 		text = strings.Replace(text, fmt.Sprintf("state_dir = %q", y.stateDir("b")), fmt.Sprintf("state_dir = %q", y.disk+"/state"), 1)
@@ -117,6 +120,10 @@ func (y *year) start(t *testing.T, h *yearHost) {
 	h.s = y.startConfig(t, h.name, y.config(t, h))
 	await(t, func() error {
 		_, err := h.s.rolling()
+		if err != nil && y.logFile != "" {
+			said, _ := os.ReadFile(y.logFile)
+			err = fmt.Errorf("%w\nits log:\n%s", err, said)
+		}
 		return err
 	})
 }

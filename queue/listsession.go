@@ -319,7 +319,7 @@ func (s *ListSession) putBackUntil(ctx context.Context, now float64) error {
 
 // Renew is that of Session.
 func (s *ListSession) Renew(ctx context.Context, items []RenewItem) ([]Renewed, error) {
-	if err := s.client.clock.Precise(ctx); err != nil {
+	if err := s.client.clock.Fresh(ctx); err != nil {
 		return nil, err
 	}
 	now := s.client.clock.Now()

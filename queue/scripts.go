@@ -125,8 +125,9 @@ func (c *Client) routingKeys() []any {
 	return []any{"0"}
 }
 
-// timely are the commands that call sends in which a delay or the end of a lock counts.
-var timely = map[string]bool{"renew": true, "amend": true, "requeue": true, "retry": true}
+// timely are the commands that call sends in which a delay counts. A renewal is none: a process that stood still asks by it, before it
+// does anything else, what is still its own.
+var timely = map[string]bool{"amend": true, "requeue": true, "retry": true}
 
 // call runs a script at the current time over the shared connections.
 func (c *Client) call(ctx context.Context, dialect Dialect, command string, args ...any) (any, error) {
