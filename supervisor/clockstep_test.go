@@ -16,14 +16,20 @@ func TestLocksOutliveAStepOfTheClock(t *testing.T) {
 				w.host.work = lasting(3 * time.Minute)
 				w.runFor(time.Second, 1)
 				if when == "calm" {
-					w.redis.ahead.Add(int64(step))
-					time.Sleep(2 * time.Second) // a look comes first; a session goes by what its client measured
+					w.redis.faults(func(call string) fault {
+						if call == "outlook" { // a look comes first: a real session goes by what its client measured
+							w.redis.step(step)
+							w.redis.fault = nil // once; the caller holds mu
+						}
+						return fault{}
+					})
+					time.Sleep(2 * time.Second)
 				} else {
 					w.redis.faults(func(call string) (x fault) {
 						if call != "renew" {
 							return fault{}
 						}
-						time.AfterFunc(time.Millisecond, func() { w.redis.ahead.Add(int64(step)) })
+						time.AfterFunc(time.Millisecond, func() { w.redis.step(step) })
 						w.redis.fault = nil // once; the caller holds mu
 						if when == "before" {
 							return fault{delay: 2 * time.Millisecond}

@@ -33,6 +33,7 @@ type fakeRedis struct {
 	t     *testing.T
 	lock  time.Duration // how long a lock locks
 	ahead atomic.Int64  // by how much its clock is, in nanoseconds
+	jump  atomic.Int64  // when it last stepped, by our clock; a session spares what seems to have expired for five seconds, as a real one does
 
 	mu       sync.Mutex
 	jobs     map[string]*fakeJob
@@ -318,6 +319,12 @@ func (f *fakeRedis) Writable(ctx context.Context) error { return f.call(ctx, "wr
 
 func (f *fakeRedis) Ping(ctx context.Context) error { return f.call(ctx, "ping", func() {}) }
 
+// step moves its clock.
+func (f *fakeRedis) step(by time.Duration) {
+	f.ahead.Add(int64(by))
+	f.jump.Store(time.Now().UnixNano())
+}
+
 func (f *fakeRedis) Now() float64 {
 	return float64(time.Now().UnixNano())/1e9 + time.Duration(f.ahead.Load()).Seconds()
 }
@@ -433,7 +440,9 @@ func (s *fakeSession) Exchange(ctx context.Context, settlements []queue.Settleme
 // spared, else a waiting one.
 func (s *fakeSession) next(take queue.Take) *fakeJob {
 	now := s.Now()
-	for _, jid := range s.those("running", func(j *fakeJob) bool { return j.Expires <= now && !take.Spare }) {
+	for _, jid := range s.those("running", func(j *fakeJob) bool {
+		return j.Expires <= now && !take.Spare && time.Since(time.Unix(0, s.fakeRedis.jump.Load())) >= 5*time.Second
+	}) {
 		if j := s.jobs[jid]; slices.Contains(take.Queues, j.Queue) {
 			j.Remaining--
 			return j
