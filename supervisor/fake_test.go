@@ -627,7 +627,8 @@ type fakeHost struct {
 	messages []int // how many jobs were in each
 
 	born       time.Time
-	leastLease time.Duration // that was left at a renewal, on a clock that began when the host was made
+	atWork     sync.WaitGroup // what children do, or did when they were killed
+	leastLease time.Duration  // that was left at a renewal, on a clock that began when the host was made
 
 	t *testing.T
 	// work is what children do with a job; nil acknowledges it after a millisecond.
@@ -1047,7 +1048,9 @@ func (c *fakeChild) work(r *fakeRun) bool {
 	if wishes {
 		c.to.Wished(r.job)
 	}
+	h.atWork.Add(1)
 	go func() { // a killed child does not wait for it, but it is told
+		defer h.atWork.Done()
 		if c.program.work != nil {
 			done <- c.program.work(r.job, stop)
 			return
@@ -1308,6 +1311,7 @@ func (w *fakeWorld) wait() {
 		w.t.Fatal("the supervisor does not end")
 	}
 	same(w.t, w.host.living(), 0, "%d children are left")
+	w.host.atWork.Wait()
 }
 
 // want fails the test unless so many jobs are in a state.

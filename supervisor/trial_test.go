@@ -45,7 +45,6 @@ func TestTheBreakerHearsOfCodeThatWasGivenUpAndGoesOn(t *testing.T) {
 			t.Errorf("breaker %q, %d jobs failed for good; want it to slow the pool down", p.Breaker, p.Counters.Failed)
 		}
 		w.stopNow()
-		time.Sleep(time.Second) // a child that was killed ends
 	})
 }
 
